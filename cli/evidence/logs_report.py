@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...evidence.logs.alignment import Pair
-    from ...evidence.logs.comparison import Comparison
     from ...evidence.logs.criteria import Criterion
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Answer, Experiment, Grounds

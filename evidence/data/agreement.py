@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .dataset import CheckOptions
     from .draws import AnyDraws, Drawn, Slot
     from .mindrecord import DataFile
-    from .plan import Plan
 
 _BLOCK = 8 * 1024 * 1024
 _QUICK_BLOCKS = 16

@@ -59,17 +59,13 @@ def mindformers_plan(config: Config) -> Plan:
     base = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
     own = f"{base}.config"
     reader = Reader(config)
-    if config.settings.get(f"{base}.type") is not None and config.settings[f"{base}.type"].value == LOADER:
-        return record_plan(config, reader, base, dynamic=dynamic)
+    kind = config.settings.get(f"{base}.type")
+    if kind is not None and kind.value == _ROWS_LOADER:
+        return _record_plan(config, reader, base, dynamic=dynamic)
     loader = _loader(reader, base)
     blend, own_files = _files(reader, own)
-    global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
-    if global_batch is None and not reader.undecided:
-        reader.undecide("resolved.batch.global_size", say.the_global_batch_size_cannot())
+    global_batch = _global_batch(reader)
     samples = _samples(reader, f"{base}.sizes")
-    steps = reader.whole("resolved.schedule.total_steps" if dynamic else "resolved.runner.total_steps")
-    if dynamic and steps is None:
-        steps = reader.whole("training.steps")
     ranks = reader.whole("resolved.parallel.data_parallel", "ranks")
     eod = reader.whole(f"{own}.eod", "eod")
     pad = reader.whole(f"{own}.pad", "pad")
@@ -96,7 +92,7 @@ def mindformers_plan(config: Config) -> Plan:
         micro_batch=_micro_batch(reader, global_batch, ranks, dynamic=dynamic),
         ranks=ranks,
         loader="dealt",
-        steps=steps,
+        steps=_steps(reader, dynamic=dynamic),
         extra=reader.unless_off(f"{own}.add_extra_token_to_sequence"),
         pass_samples=None if dynamic or samples is None or not global_batch else samples // global_batch * global_batch,
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
@@ -110,6 +106,18 @@ def mindformers_plan(config: Config) -> Plan:
         undecided=tuple(reader.undecided),
         problems=tuple(reader.problems),
     )
+
+
+def _global_batch(reader: Reader) -> int | None:
+    global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
+    if global_batch is None and not reader.undecided:
+        reader.undecide("resolved.batch.global_size", say.the_global_batch_size_cannot())
+    return global_batch
+
+
+def _steps(reader: Reader, *, dynamic: bool) -> int | None:
+    steps = reader.whole("resolved.schedule.total_steps" if dynamic else "resolved.runner.total_steps")
+    return reader.whole("training.steps") if dynamic and steps is None else steps
 
 
 def _report_cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
@@ -212,19 +220,16 @@ def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
         reader.report(say.columns(what=say.is_but_the_data_come(key=key, listed=listed, due=due)), key)
 
 
-LOADER = "MindDataset"
+_ROWS_LOADER = "MindDataset"
 
 
-def record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> Plan:
+def _record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> Plan:
     """The plan of a YAML whose data are MindRecord files."""
-    global_batch = reader.whole("resolved.batch.global_size", "global_batch", needed=True)
-    if global_batch is None and not reader.undecided:
-        reader.undecide("resolved.batch.global_size", say.the_global_batch_size_cannot())
+    global_batch = _global_batch(reader)
     shuffled = _is_shuffled(reader, base)
     for key in ("sampler", "padded_sample", "num_padded"):
         if reader.value(f"{base}.{key}") is not None:
             reader.undecide(f"{base}.{key}", say.rows_are_chosen_by(key=f"{base}.{key}"))
-    steps = reader.whole("resolved.schedule.total_steps" if dynamic else "resolved.runner.total_steps")
     ranks = reader.whole("resolved.parallel.data_parallel", "ranks")
     micro = reader.whole("resolved.batch.local_size" if dynamic else "resolved.batch.micro_size", "micro_batch")
     masked = reader.whole("resolved.transformer.pad_token_id", "pad")
@@ -234,17 +239,12 @@ def record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> 
         file=config.file,
         framework="mindformers",
         version=config.framework_version,
-        blend=None,
-        split=None,
         own_files=True,
-        samples=None,
-        sample_length=None,
-        seed=None,
         global_batch=global_batch,
         micro_batch=micro,
         ranks=ranks,
         loader="dealt",
-        steps=reader.whole("training.steps") if dynamic and steps is None else steps,
+        steps=_steps(reader, dynamic=dynamic),
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
         unseen={masked: "loss"} if masks and masked is not None and masked >= 0 else {},
         places=reader.places,

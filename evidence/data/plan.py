@@ -75,19 +75,19 @@ class Plan(NamedTuple):
     file: str
     framework: Framework
     version: str
-    blend: Blend | None
-    split: str | None
-    """None: the files are training's own."""
-    own_files: bool
-    samples: int | None
-    """How many samples training asks for."""
-    sample_length: int | None
-    seed: int | None
-    global_batch: int | None
-    micro_batch: int | None
-    ranks: int | None
     loader: Loader
-    steps: int | None
+    blend: Blend | None = None
+    split: str | None = None
+    """None: the files are training's own."""
+    own_files: bool = False
+    samples: int | None = None
+    """How many samples training asks for."""
+    sample_length: int | None = None
+    seed: int | None = None
+    global_batch: int | None = None
+    micro_batch: int | None = None
+    ranks: int | None = None
+    steps: int | None = None
     extra: bool = True
     surplus: float = 0.005
     sharded: bool = True

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
-    from .sources import Piece
     from .training_lines import Form
 
 _WORTH = 1 << 25

@@ -31,7 +31,6 @@ from .weight import CHOSEN, RefusedError, join_weights, list_names, problem, rai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from ...mapper.weights import Beside
     from ...schemas.config import Config, Framework, ReadOptions

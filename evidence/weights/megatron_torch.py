@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
     from ...mapper.weights import Beside
     from ...schemas.message import Words
-    from .model import View
-    from .weight import Shape, Weight
 
 
 def merge_shards(name: str, parts: Sequence[Weight], view: View) -> Weight:

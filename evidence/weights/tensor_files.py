@@ -28,11 +28,8 @@ from .weight import Place, Shape, Stored, Weight, contiguous, raise_denied, rais
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Any
 
     from typing_extensions import Buffer
-
-    from .weight import Shape
 
     Array = Any
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ...schemas.diagnostic import Language
-    from .curve import Curve, Formula, Note, Schedule, Traits
+    from .curve import Curve, Formula, Traits
 
 FLOAT32_TOLERANCE = 2e-7
 FLOAT64_TOLERANCE = 1e-9

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
-    from ..message import Words
     from ..source import SourceText
     from .effects import Started, Target
     from .expansion import Field
