@@ -140,11 +140,6 @@ class NormScanner:
         """True if a list was begun whose end was not read yet."""
         return bool(self._kept)
 
-    @property
-    def is_blank(self) -> bool:
-        """True if nothing was met that has to do with norms."""
-        return not (self._kept or self._found or self.broken or self._at is not None)
-
     def take(self, chunk: bytes, first: int) -> None:
         """Look through some whole lines."""
         if not self._kept and b"local" not in chunk and b"norm_size" not in chunk:

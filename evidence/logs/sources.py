@@ -49,7 +49,7 @@ def excerpt(line: bytes, limit: int = 120) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-CHUNK = 1 << 19
+_CHUNK = 1 << 19
 _LONGEST_LINE = 1 << 26
 _MOST_UNPACKED = 200
 """Logs are packed to a tenth or fiftieth."""
@@ -85,8 +85,6 @@ class Piece(NamedTuple):
     """The number of its first line."""
     whole: bool
     """False for a last line without a line end."""
-    rest: int = 0
-    """How many bytes were read beyond it."""
     lines: int = 0
     """How many line ends it has."""
 
@@ -203,13 +201,14 @@ def _file(path: str) -> BufferedReader:
         raise unreadable(say_of_files.denied(path=path, why=system_reason(error)), path) from None
 
 
-def pieces(stream: BinaryIO, size: int = CHUNK, first: int = 1) -> Iterator[Piece]:
+def pieces(stream: BinaryIO) -> Iterator[Piece]:
     """The stream in pieces of whole lines, never more than some megabytes at a time."""
     rest = bytearray()
+    first = 1
     # A whole read of a damaged archive would lose what could still be unpacked.
     take = getattr(stream, "read1", stream.read)
     while True:
-        read: bytes = take(size)
+        read: bytes = take(_CHUNK)
         if not read:
             break
         end = read.rfind(b"\n")
@@ -222,7 +221,7 @@ def pieces(stream: BinaryIO, size: int = CHUNK, first: int = 1) -> Iterator[Piec
         data = bytes(rest) + read[: end + 1] if rest else read[: end + 1]
         rest = bytearray(read[end + 1 :])
         lines = data.count(b"\n")
-        yield Piece(data, first, True, len(rest), lines)
+        yield Piece(data, first, True, lines)
         first += lines
     if rest:
         yield Piece(bytes(rest), first, False)

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import re
 from array import array
-from copy import copy
 from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
@@ -476,18 +475,6 @@ class Lines:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def layout(self) -> object:
-        """The layout that decides how further lines are read; None without lines."""
-        return None if self._pattern is None else tuple(self._names)
-
-    def blank(self) -> Lines:
-        """Lines that know the layout, and only the first row, so that the next is not taken for the first."""
-        blank = copy(self)
-        blank.steps, blank.numbers = self.steps[:1], self.numbers[:1]
-        blank.columns = {name: values[:1] for name, values in self.columns.items()}
-        blank.problems, blank.starts, blank.unreadable = [], [], 0
-        return blank
-
     def take(self, chunk: bytes, first: int, file: str) -> None:
         """Read the lines of a chunk whose first line has the number `first`."""
         start = self.form.start
@@ -626,14 +613,10 @@ class Lines:
     def _extend(
         self, heads: Sequence[Sequence[bytes]], numbers: Sequence[int], found: list[tuple[str, array[float]]]
     ) -> None:
-        self.add(self.form.steps(heads), numbers, dict(found))
-
-    def add(self, steps: Sequence[int], numbers: Sequence[int], columns: Mapping[str, array[float]]) -> None:
-        """Add rows."""
         before = len(self.steps)
-        self.steps.extend(steps)
+        self.steps.extend(self.form.steps(heads))
         self.numbers.extend(numbers)
-        for name, values in columns.items():
+        for name, values in found:
             column_of = self.columns.setdefault(name, array("d"))
             if len(column_of) < before:
                 column_of.extend([ABSENT] * (before - len(column_of)))

@@ -345,8 +345,7 @@ def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> 
                 reader.take_piece(Piece(chunk.encode(), first, True, lines=chunk.count("\n")), "x")
             found = reader.lines[form]
             said = [one.message() for one in found.problems]
-            return repr(
-                (found.steps, found.numbers, sorted(found.padded_columns().items()), said, reader.norms.is_blank)
-            )
+            columns = sorted(found.padded_columns().items())
+            return repr((found.steps, found.numbers, columns, said, reader.norms.waits, reader.norms.broken))
 
     assert told(True) == told(False)

@@ -305,6 +305,13 @@ def test_a_run_that_was_resumed_where_it_stood(tmp_path: Path) -> None:
     assert list(read(tmp_path / "d.log", begun * 2_000 + later(again)).column(LOSS)) == [7.0, 6.0, 5.0]
 
 
+def test_a_start_that_is_announced_long_before_the_first_line_counts(tmp_path: Path) -> None:
+    begun = "[before the start of training step]\n" + "a warning\n" * 200_000
+    run = read(tmp_path / "a.log", begun + later(megatron_run([11.0, 10.5], first=7)))
+    assert list(run.column(LOSS)) == [11.0, 10.0]
+    assert list(read(tmp_path / "b.log", later(megatron_run([11.0, 10.5], first=7))).column(LOSS)) == [11.0, 10.5]
+
+
 @pytest.mark.parametrize(
     ("skipped", "losses"), [((1, 1), [-math.inf, 10.5]), ((0, 1), [11.0, -math.inf]), ((1, 2), [-math.inf, -math.inf])]
 )
