@@ -10,7 +10,7 @@ from ..mapper.recipe.reading import side_of
 from ..mappings.tables import rows_of, table
 from ..schemas.diagnostic import Related
 from ..schemas.fast_records import TYPE_CHECKING
-from .catalog_compiled import ROLES
+from .catalog_compiled import CAUSES, ROLES
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ..schemas.config import Setting
     from ..schemas.diagnostic import Diagnostic
+    from ..schemas.suggestion import Suggestion
     from .subject import Side, Subject
 
 IDLE: tuple[str, ...] = ROLES["inert-key"]
@@ -27,14 +28,20 @@ def downgrade_inert_keys(subject: Subject, found: Sequence[Diagnostic]) -> list[
     """The findings; those about a key that does nothing are remarks if it makes no difference."""
     if not any(_is_serious(entry) and entry.kind.code in IDLE for entry in found):
         return list(found)
-    apart = {field for entry in found if _is_serious(entry) and entry.kind.code not in IDLE for field in entry.fields}
-    names = key_names([*apart, *(field for side in subject.sides for field in _open_fields(side))])
+    names = _names_in_doubt(subject, [entry for entry in found if _is_serious(entry) and entry.kind.code not in IDLE])
     return [
         entry._replace(kind=entry.kind._replace(severity="info"))
         if entry.kind.code in IDLE and _is_serious(entry) and not names_of_key(entry) & names
         else entry
         for entry in found
     ]
+
+
+def _names_in_doubt(subject: Subject, serious: Sequence[Diagnostic]) -> set[str]:
+    """The names of keys that decide what differs, what is open, or what is missing."""
+    apart = {field for entry in serious for field in entry.fields}
+    names = key_names([*apart, *(field for side in subject.sides for field in _open_fields(side))])
+    return names | {path_of_missing(entry)[1] for entry in serious if entry.kind.code in ROLES["missing-key"]}
 
 
 def _open_fields(side: Side) -> Iterator[str]:
@@ -47,12 +54,28 @@ def _is_serious(entry: Diagnostic) -> bool:
 
 
 def names_of_key(entry: Diagnostic) -> set[str]:
-    """The key that a finding is about, and the name that works in its place."""
+    """The key that a finding is about, the name that works in its place, and the one that it suggests."""
     from .catalog.keys import working_name
 
     values = dict(entry.values)
     key = str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_").rpartition(".")[2]
-    return {name for name in (key, working_name(key)) if name}
+    meant = suggestion_of(entry)
+    return {name for name in (key, working_name(key), None if meant is None else meant.name) if name}
+
+
+def suggestion_of(entry: Diagnostic) -> Suggestion | None:
+    """The name that a finding's message suggests."""
+    from ..schemas.suggestion import Suggestion
+
+    return next((value for _, value in entry.values if isinstance(value, Suggestion)), None)
+
+
+def path_of_missing(entry: Diagnostic) -> tuple[str, str]:
+    """The section and the name of the key that a finding misses."""
+    values, listed = dict(entry.values), CAUSES.get(entry.kind.code)
+    section, _, name = str(values.get("key") or (listed[4] if listed else "")).rpartition(".")
+    written = str(values.get("section", section))
+    return "" if " " in written else written, name
 
 
 def key_names(fields: Iterable[str], *, main: bool = False) -> set[str]:

@@ -13,7 +13,7 @@ from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.plain_values import is_mapping
 from ..schemas.shared_words import list_words
 from ..schemas.source import SourceText, Span
-from .adjustments import settings_named
+from .adjustments import fields_of_key, path_of_missing, settings_named, suggestion_of
 from .catalog_compiled import MENDS, REWRITES, ROLES
 from .messages_compiled import say
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Applicability, Diagnostic, Language
     from ..schemas.megatron.catalog import ArgumentFact
     from ..schemas.message import Words
-    from ..schemas.suggestion import Suggestion
     from ..schemas.yaml_reader.document import YamlDocument
     from ..schemas.yaml_reader.node import Node
     from .rule import Change, Repair
@@ -177,18 +176,20 @@ def _own_document(side: Side) -> YamlDocument | None:
 
 
 def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
-    """A reader's problem with a fix where its message already says what to write."""
+    """A reader's problem with a safe fix where its message already says what to write."""
     code, span = problem.kind.code, problem.span
-    document = _own_document(side)
-    if problem.fix is not None or span is None or span.file is not None or document is None:
+    if problem.fix is not None or span is None or span.file is not None or side.source.name != problem.file:
         return problem
-    if side.source.name != problem.file:
-        return problem
-    if code in ROLES["ignored-name"]:
-        return _with_rename(problem, side, document)
-    if code not in REWRITES:
-        return problem
-    text = str(dict(problem.values)[REWRITES[code]])
+    if "rename" in MENDS.get(code, ()):
+        return problem._replace(fix=_safe_rename(problem, side))
+    if code in ROLES["missing-key"]:
+        return problem._replace(fix=_neighbour_rename(problem, side))
+    return _with_rewritten_value(problem, span, side) if code in REWRITES and _own_document(side) else problem
+
+
+def _with_rewritten_value(problem: Diagnostic, span: Span, side: Side) -> Diagnostic:
+    """A problem with the value that its message gives, which means the same."""
+    text = str(dict(problem.values)[REWRITES[problem.kind.code]])
     if text.lower() in ("true", "false"):
         text = text.capitalize()
     held = side.source.line(span.line)[span.column - 1 : span.end_column - 1] if span.line == span.end_line else None
@@ -198,7 +199,19 @@ def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
     return problem._replace(fix=described_fix("safe", (edit,), {problem.file: side.source}))
 
 
-def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Diagnostic:
+def _safe_rename(problem: Diagnostic, side: Side) -> Fix | None:
+    """The key or flag under the one name that can be meant; what else is proposed is tried first."""
+    document = _own_document(side)
+    named = document if problem.kind.code in ROLES["ignored-name"] else None
+    if named is not None and (fix := _rename_to_working_name(problem, side, named)) is not None:
+        return fix
+    meant = suggestion_of(problem)
+    if side.framework == "mindformers" and (meant is None or not meant.is_only):
+        return None
+    return next((fix for fix in _rename_fixes(problem, side) if fix.applicability == "safe"), None)
+
+
+def _rename_to_working_name(problem: Diagnostic, side: Side, document: YamlDocument) -> Fix | None:
     """An ignored model key under the name that works, where that one is not there yet."""
     from .catalog.keys import working_name
 
@@ -206,12 +219,30 @@ def _with_rename(problem: Diagnostic, side: Side, document: YamlDocument) -> Dia
     name = key.rpartition(".")[2]
     better = working_name(name)
     if better is None or side.explicit(f"model.model_config.{better}") is not None:
-        return problem
+        return None
     node = document.find(key if "." in key else f"model.model_config.{key}")
     if node is None or node.key_span is None or node.key_span.file is not None:
-        return problem
-    edit = Edit(problem.file, node.key_span, better)
-    return problem._replace(fix=described_fix("safe", (edit,), {problem.file: side.source}))
+        return None
+    return _one_edit(node.key_span, better, side, safe=True)
+
+
+def _neighbour_rename(entry: Diagnostic, side: Side) -> Fix | None:
+    """The missing key as the name of the one key beside it that is this key with a slip, and that no table knows."""
+    from ..schemas.suggestion import slip
+
+    document = _own_document(side)
+    section, name = path_of_missing(entry)
+    beside = None if document is None else document.find(section) if section else document.root
+    if beside is None or not name:
+        return None
+    prefix = f"{section}." if section else ""
+    near = [
+        node.key_span
+        for key, node in beside.items.items()
+        if slip(str(key), name) and not fields_of_key(side, f"{prefix}{key}")
+    ]
+    place = near[0] if len(near) == 1 else None
+    return None if place is None or place.file is not None else _one_edit(place, name, side, safe=True)
 
 
 def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:
@@ -257,16 +288,16 @@ def _rename_fixes(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
 def _renamed_flag(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     values, place = dict(entry.values), entry.span
-    flag = str(values["text" if "written" in values else "flag"])
+    flag = str(values.get("text" if "written" in values else "flag", ""))
     better = str(values.get("near") or values.get("written") or "")
     argument = next((one for one in _own_arguments(side) if place is not None and one.span[:2] == place[:2]), None)
-    if better and argument is not None and argument.text.startswith(flag):
+    if flag and better and argument is not None and argument.text.startswith(flag):
         span = argument.span._replace(end_line=argument.span.line, end_column=argument.span.column + len(flag))
         yield _one_edit(span, better, side, safe=_is_only_slip(flag, better, side))
 
 
 def _renamed_key(entry: Diagnostic, side: Side) -> Iterator[Fix]:
-    meant, document = _meant(entry), _own_document(side)
+    meant, document = suggestion_of(entry), _own_document(side)
     path = None if entry.span is None else path_at(entry.span, side)
     if meant is None or document is None or path is None:
         return
@@ -281,13 +312,6 @@ def _one_edit(span: Span, text: str, side: Side, *, safe: bool) -> Fix:
     return described_fix("safe" if safe else "unsafe", [Edit(source.name, span, text)], {source.name: source})
 
 
-def _meant(entry: Diagnostic) -> Suggestion | None:
-    """The name that a finding's message suggests."""
-    from ..schemas.suggestion import Suggestion
-
-    return next((value for _, value in entry.values if isinstance(value, Suggestion)), None)
-
-
 def _is_only_slip(flag: str, better: str, side: Side) -> bool:
     """True if a flag is one option of this version with a slip, and no other one."""
     from ..schemas.megatron.forks import catalog, fork_of
@@ -299,7 +323,7 @@ def _is_only_slip(flag: str, better: str, side: Side) -> bool:
 
 def _respelt(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     """The value as its message suggests it."""
-    meant = _meant(entry)
+    meant = suggestion_of(entry)
     if meant is not None and entry.span is not None and _own_document(side) is not None:
         yield _one_edit(entry.span, meant.name, side, safe=meant.is_only)
 

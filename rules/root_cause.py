@@ -21,7 +21,7 @@ from ..mapper.recipe.vocabulary import COMPUTED
 from ..mappings.tables import rows_of
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..schemas.yaml_reader.node import KEPT_AT
-from .adjustments import fields_of_key, key_names, names_of_key
+from .adjustments import fields_of_key, key_names, names_of_key, path_of_missing, suggestion_of
 from .catalog.computed_quantities import source_fields
 from .catalog_compiled import CAUSES, COMPARED, REPEATS, ROLES, RULES
 from .places import is_harmless_repetition, places_of
@@ -41,6 +41,8 @@ _NAME = re.compile(r"\w+")
 _RANKS = {"info": 0, "warning": 1, "error": 2}
 _PAIR = frozenset(code for code, row in RULES.items() if row[2] == "pair")
 """Rules that compare: what they say of a key is a consequence, not a cause."""
+_MISSING = frozenset((*ROLES["missing-key"], *(code for code, row in CAUSES.items() if row[4] is not None)))
+"""Rules that say of a key that it is not there."""
 _DASHES = "-–—―−"
 
 
@@ -95,12 +97,16 @@ class _Links:
         """The arguments that are none, by where they begin."""
         self.idle: list[int] = []
         """What was said of a key that does nothing."""
+        self.meant: dict[int, str] = {}
+        """The path of the key that a misspelt one is, by what was said of it."""
         self.lost: list[tuple[int, frozenset[str]]] = []
         """What was said of arguments that never reach the program, and their destinations."""
         self.strays: dict[tuple[str, str], int] = {}
         """The first word that belongs to no flag, by what stands before it."""
         self.repeated: list[tuple[str, Span, int]] = []
         """The keys that stand twice, by where the value is that counts."""
+        self.misspelt: dict[tuple[str, str], int] = {}
+        """The findings on a missing key, by the path of the key that is this one with a slip."""
         self.differing: dict[FieldName, int] = {}
         """The comparison of each field that has one."""
         for number, entry in enumerate(found):
@@ -109,6 +115,8 @@ class _Links:
             if entry.kind.code not in _PAIR and entry.kind.code[:3] in ("SYN", "MAP") and entry.kind.severity != "info":
                 self._note_key(number, entry)
                 self._note_loss(number, entry)
+            if entry.kind.code in ROLES["missing-key"] and entry.fix is not None:
+                self._note_missing(number, entry)
         self.rows = list(self._with_rows())
         self._keys: dict[tuple[str, str], frozenset[str]] = {}
         self._helpers: dict[tuple[str, str], frozenset[str]] = {}
@@ -129,10 +137,32 @@ class _Links:
             self._note_argument(number, entry)
         if code in ROLES["inert-key"]:
             self.idle.append(number)
+        self._note_meant(number, entry)
         if code in ROLES["repeated-key"]:
             self.repeated.append((entry.file, cast("Span", dict(entry.values)[KEPT_AT]), number))
         if code in ROLES["fork-arguments"]:
             self._fork(number)
+
+    def _note_meant(self, number: int, entry: Diagnostic) -> None:
+        """Which key of a YAML is misspelt."""
+        meant, side = suggestion_of(entry), self.subject.mindformers
+        if meant is None or not meant.is_only or side is None or side.config.file != entry.file or entry.span is None:
+            return
+        from .repairs import path_at
+
+        path = path_at(entry.span, side)
+        if path is not None:
+            self.meant[number] = f"{path.rpartition('.')[0]}.{meant.name}".removeprefix(".")
+
+    def _note_missing(self, number: int, entry: Diagnostic) -> None:
+        """Under which other path the key stands that a finding misses."""
+        from .repairs import path_at
+
+        side = next((side for side in self.subject.sides if side.config.file == entry.file), None)
+        edit = entry.fix.edits[0] if entry.fix is not None else None
+        path = None if side is None or edit is None else path_at(edit.span, side)
+        if path is not None:
+            self.misspelt[entry.file, path] = number
 
     def _note_argument(self, number: int, entry: Diagnostic) -> None:
         """Of what argument of the launch something was said."""
@@ -324,21 +354,35 @@ class _Links:
         return None
 
     def _by_spelling(self, number: int) -> int | None:
-        """The misspelt section, as the cause of the one that is missing."""
+        """The misspelt key or section, as the cause of the one that is missing, and of what is said of its own keys."""
         entry = self.found[number]
-        missing = CAUSES[entry.kind.code][4] if entry.kind.code in CAUSES else None
+        missing = path_of_missing(entry)[1] if entry.kind.code in _MISSING and entry.fix is None else None
         if missing is None:
-            return None
+            return self._misspelt_section(entry)
         from ..schemas.suggestion import slip
 
         for cause, other in enumerate(self.found):
-            if (
-                other.file == entry.file
-                and other.kind.code in ROLES["unread-section"]
-                and slip(str(dict(other.values).get("key")), missing)
-            ):
+            if other.file != entry.file or other.kind.severity == "info" or cause == number:
+                continue
+            if self._means(cause, entry):
+                return cause
+            if other.kind.code in ROLES["unread-section"] and slip(str(dict(other.values).get("key")), missing):
                 return cause
         return None
+
+    def _means(self, number: int, entry: Diagnostic) -> bool:
+        """True if a finding is about the key that another one misses, or about a section above it, with a slip."""
+        meant, path = suggestion_of(self.found[number]), self.meant.get(number)
+        section, missing = path_of_missing(entry)
+        if path is not None and _is_below(f"{section}.{missing}", path):
+            return True
+        return meant is not None and meant.is_only and meant.name == missing
+
+    def _misspelt_section(self, entry: Diagnostic) -> int | None:
+        """The finding on a missing section whose misspelt name holds the key that an entry is about."""
+        key = str(dict(entry.values).get("key", ""))
+        within = (cause for (file, path), cause in self.misspelt.items() if file == entry.file and _is_below(key, path))
+        return next(within, None)
 
     def _is_open(self, name: FieldName, file: str) -> bool:
         """True if a field is undecided in a file."""
@@ -360,6 +404,9 @@ class _Links:
                 continue  # what is written in a way that counts does not follow from what does not
             if names_of_key(idle) & key_names((name,), main=True):
                 return number  # before the notation of the key's value
+        for number in self.meant:
+            if not self._is_written(name, self.found[number].file) and self._would_decide(number, name):
+                return number
         return cause
 
     def _cause_at(self, file: str, span: Span) -> int | None:
@@ -374,6 +421,11 @@ class _Links:
             (one for (there, part), one in self.at.items() if there == file and _holds(span, part)),
             None,
         )
+
+    def _would_decide(self, number: int, name: FieldName) -> bool:
+        """True if a field is read from the key, or below the section, that a misspelt one is."""
+        side, path = self.subject.mindformers, self.meant[number]
+        return side is not None and any(_is_below(key, path) for key in _keys(side, name))
 
     def _is_written(self, name: FieldName, file: str) -> bool:
         """True if a file gives a field by a key that its framework takes."""
@@ -520,6 +572,10 @@ class _Links:
             known = frozenset(spot.key for spot in places_of(side).spots(name))
             self._keys[side.framework, name] = known
         return known
+
+
+def _is_below(key: str, path: str) -> bool:
+    return key == path or key.startswith((f"{path}.", f"{path}["))
 
 
 def _holds(whole: Span, part: Span) -> bool:

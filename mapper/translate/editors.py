@@ -302,15 +302,23 @@ class YamlEditor:
             yield from self._replace(node, key, value)
 
     def path_at(self, span: Span) -> str | None:
-        """The path of the key or the value that stands at a place."""
+        """The path of the key or the value that stands at a place, which may be the first key of its section."""
+        for length in (4, 2):  # the whole place, else where it begins
+            for path, node in self._nodes():
+                if span[:length] in ((node.key_span or node.span)[:length], node.span[:length]):
+                    return path
+        return None
+
+    def _nodes(self) -> Iterator[tuple[str, Node]]:
+        """The nodes below the root with their paths; what an alias stands for has a path of its own."""
         waiting: list[tuple[str, Node]] = [("", self.document.root)] if self.document.root else []
         while waiting:
             path, node = waiting.pop()
-            if path and span[:2] in ((node.key_span or node.span)[:2], node.span[:2]):
-                return path
-            waiting += [(f"{path}.{key}" if path else str(key), below) for key, below in node.items.items()]
-            waiting += [(f"{path}[{place}]", below) for place, below in enumerate(node.entries)]
-        return None
+            if path:
+                yield path, node
+            if node.anchor_span is None:
+                waiting += [(f"{path}.{key}" if path else str(key), below) for key, below in node.items.items()]
+                waiting += [(f"{path}[{place}]", below) for place, below in enumerate(node.entries)]
 
     def rename(self, key: str, name: str, value: Value) -> Iterator[Edit]:
         """Edits after which the entry of `key` is called `name` and has this value."""

@@ -6,11 +6,14 @@ said here: a field that both have is compared.
 
 from __future__ import annotations
 
+from ...mapper.recipe.reading import side_of
 from ...mapper.recipe.vocabulary import vocabulary
 from ...mappings.keys_compiled import RUN_MODE
-from ...mappings.tables import rows_of
+from ...mappings.tables import rows_of, table
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, cast
+from ...schemas.message import NOTHING
+from ..messages_compiled import say
 from ..naming import display_value
 from ..registry import compared_fields
 from ..rule import Found, at_key, at_span
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ...mapper.translate.result import ReportRow
+    from ...schemas.message import Words
     from ..subject import Side, Subject
 
 _NAMES = {"megatron": "MindSpore Transformers", "mindformers": "Megatron-LM"}
@@ -51,10 +55,25 @@ def _loss_finding(side: Side, other: Side | None, row: ReportRow, place: str) ->
         "target": _NAMES[side.framework],
         "why": row.en,
         "why_zh": row.zh,
+        "hint": NOTHING if row.field is not None else _near_key(side, place),
     }
     fields = () if row.field is None else (row.field,)
     severity = "error" if other is not None and _is_sure(side, row) else None
     return Found(at_key(side.framework, place), values, fields=fields, severity=severity)
+
+
+def _near_key(side: Side, place: str) -> Words:
+    """The key of the tables in the same section that is this one with a slip."""
+    section, _, name = place.rpartition(".")
+    if side.framework == "megatron" or place in table().mindformers_reasons:
+        return NOTHING
+    from ...schemas.suggestion import slip, suggest_as
+
+    rows = (row.side(side_of(side.config), side.config.framework_version) for row in table().rows)
+    keys = [*table().mindformers_reasons, *(key for row in rows if row is not None for key in row.keys)]
+    known = dict.fromkeys(key[len(section) + 1 :] for key in keys if key.startswith(f"{section}."))
+    near = [key for key in known if slip(name, key)]
+    return suggest_as(say.perhaps_meant(near=near[0]), near[0], name, near) if near else NOTHING
 
 
 def post_training_of_one_side(subject: Subject) -> Iterator[Found]:

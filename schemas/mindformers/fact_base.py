@@ -238,7 +238,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "models": dict(sorted(facts["models"].items(), key=lambda one: (not one[1]["legacy"], one[0]))),
         "white": facts["white"],
         "converters": converters or {"common": _converter_targets(facts["common"], facts["transformer"], latent)},
-        "meant": _meanings(facts["common"]["rules"]),
+        "meant": {**_meanings(facts["common"]["rules"]), **judged["guide_names"]},
         "transformer": facts["transformer"],
         "mla_transformer": facts["mla_transformer"],
         "registry": facts["registry"],
@@ -331,10 +331,9 @@ def _parsed_targets(spec: Any) -> list[list[Any]]:
 
 
 def _meanings(rules: dict[str, Any]) -> dict[str, str]:
-    """The field that a key means in the common table, for advice about a key that a class does not map."""
-    return {
-        key: targets[0][0] for key, spec in rules.items() if (targets := _parsed_targets(spec)) and targets[0][0] != key
-    }
+    """The field that a key means in the common table, and what makes it of the value: for advice about ignored keys."""
+    first = {key: targets[0] for key, spec in rules.items() if (targets := _parsed_targets(spec))}
+    return {key: " | ".join(filter(None, target)) for key, target in first.items() if target[0] != key}
 
 
 def _kinds_by_name(found: dict[str, list[str]], judged: dict[str, str | None]) -> dict[str, str]:

@@ -83,14 +83,14 @@ def check_handed(run: Trainer) -> None:
     for section, facts in sections.items():
         for key, value in reading.section(section).items():
             path, kind = f"{section}.{key}", facts["keys"].get(key)
+            meant = suggest(str(key), facts["keys"]) if kind is None else NOTHING
             if kind is None and facts["stops"]:
-                meant = suggest(str(key), facts["keys"])
                 said = say.unknown_section_key(key=str(key), section=section, suggestion=meant, version=reading.version)
                 reading.acceptance[path] = "unknown"
                 reading.note(said, path, on_key=True)
             elif kind is None:
                 reading.acceptance[path] = "ignored"
-                reading.note(say.swallowed_argument(type=section, key=path), path, on_key=True)
+                reading.note(say.swallowed_argument(type=section, key=path, suggestion=meant), path, on_key=True)
             elif kind and not isinstance(value, Undecided) and not fits(value, kind) and _is_written(reading, path):
                 wrong_kind(reading, path, value, kind_words(kind))
 
@@ -205,9 +205,24 @@ class _Conversion:
             keep = self._replacement_key(field, name)
             other = other if written else say.mapped_twice(key=other)
         shown = say.the_trainer() if handed else other if written else say.set_by_the_class(key=other)
-        keep = say.what_the_trainer_sets() if handed else keep
+        if handed:
+            keep = say.what_the_trainer_sets()
+        elif keep and not written:
+            keep = self._name_in_place(name, keep, field)
         said = say.conflict_key(key=path, other=shown, field=field, keep=keep or other, version=reading.version)
         reading.note(said, path, on_key=True, related=related)
+
+    def _name_in_place(self, key: str, keep: str, field: str) -> str:
+        """The name that the class sets itself; what was written under another one is meant for it."""
+        if self._transform(keep, field) != self._transform(key, field):
+            return keep
+        from ..suggestion import suggest_as
+
+        return suggest_as(Words(keep, keep), keep, key)
+
+    def _transform(self, key: str, field: str) -> str | None:
+        """The function that makes a field of a key's value."""
+        return dict(self.targets.get(key) or ()).get(field)
 
     def _replacement_key(self, field: str, key: str) -> str | None:
         """The key to write for a field in this version and class; another one than `key`, where there is one."""
@@ -220,10 +235,13 @@ class _Conversion:
         """The key to write in place of one without effect."""
         from ..suggestion import closest, suggest_as
 
-        meant = self.reading.catalog["meant"].get(key)
-        if meant is not None:
+        meant, _, transform = self.reading.catalog["meant"].get(key, "").partition(" | ")
+        if meant:
             found = self._replacement_key(meant, key)
-            return NOTHING if found is None or found == key else suggest_as(say.may_be_written(found=found), found, key)
+            if found is None or found == key:
+                return NOTHING
+            is_same = (self._transform(found, meant) or "") == transform
+            return suggest_as(say.may_be_written(found=found), found, key, () if is_same else (meant,))
         known = sorted(self.targets)
         near = closest(key, known)
         return NOTHING if near is None else suggest_as(say.perhaps_meant(near=near), near, key, known)

@@ -432,9 +432,9 @@ class Trainer(Run):
         """Report a key that the class does not take, or takes and ignores."""
         reading, path = self.reading, f"{section}.{key}"
         reading.acceptance[path] = "ignored" if taken.open else "unknown"
-        said = say.swallowed_argument(type=taken.name, key=key)
+        meant = suggest(key, taken.arguments)
+        said = say.swallowed_argument(type=taken.name, key=key, suggestion=meant)
         if not taken.open:
-            meant = suggest(key, taken.arguments)
             said = say.unknown_argument(type=taken.name, key=key, suggestion=meant, version=self.version)
         reading.note(said, path, on_key=True)
 

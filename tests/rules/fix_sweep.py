@@ -193,7 +193,12 @@ def _slips(texts: dict[str, str]) -> Iterator[tuple[str, str, str, str]]:
     for file, pattern in ((YAML, r"(?m)^( +)(\w{9,}):"), (SCRIPT, r"(?m)^( +--)([\w-]{9,})")):
         for match in re.finditer(pattern, texts[file]):
             at = match.start(2) + 4
-            yield "misspelt", file, texts[file][:at] + texts[file][at + 1 :], f"{match[2]} without its fifth letter"
+            yield (
+                "misspelt",
+                file,
+                texts[file][:at] + texts[file][at + 1 :],
+                f"{match[2]} as {match[2][:4]}{match[2][5:]}",
+            )
     for match in re.finditer(r"(?m)(?<=: )\d+\.\d+(e-?\d+)?$", texts[YAML]):
         text, (start, end) = f"{float(match[0]):.0e}", match.span()
         if float(match[0]) and float(text) == float(match[0]):

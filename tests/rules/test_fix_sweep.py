@@ -32,10 +32,24 @@ def test_every_fix_mends_and_does_no_harm() -> None:
     check(chosen, fixed=0.8, edited=0.95)
 
 
+def check_slips(kind: str, most: int, least: int) -> None:
+    outcomes = [outcome_of(plant, unsafe=False) for plant in safe_plants(most)[kind]]
+    slips = {outcome.plant.name: outcome.plant.name.rpartition(" as ")[2] for outcome in outcomes}
+    named = [one for one in outcomes if any(slips[one.plant.name] in entry.message() for entry in one.findings)]
+    assert len(named) >= least
+    for outcome in named:
+        assert not outcome.wrong, (outcome.plant.name, outcome.wrong)
+        safe = [entry for entry in outcome.findings if entry.fix is not None and entry.fix.applicability == "safe"]
+        assert safe, outcome.plant.name
+        assert all(slips[outcome.plant.name] not in text.split() for text in outcome.texts.values())
+
+
+@pytest.mark.parametrize("kind", ["misspelt", "number", "alias"])
+def test_some_slips_have_a_safe_fix(kind: str) -> None:
+    check_slips(kind, 4, 2)
+
+
 @pytest.mark.slow
-def test_a_number_that_is_text_has_a_safe_fix() -> None:
-    chosen = safe_plants(60)["number"]
-    assert len(chosen) >= 40
-    for outcome in (outcome_of(plant, unsafe=False) for plant in chosen):
-        assert not outcome.wrong, outcome.plant.name
-        assert any(entry.fix is not None and entry.fix.applicability == "safe" for entry in outcome.findings)
+@pytest.mark.parametrize("kind", ["misspelt", "number", "alias"])
+def test_every_slip_that_can_mean_one_thing_has_a_safe_fix(kind: str) -> None:
+    check_slips(kind, 60, 40)
