@@ -12,6 +12,7 @@ from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.keys_compiled import MODEL_TYPE, RUN_LENGTH
 from ..mappings.tables import field_named, rows_of
+from ..schemas.border.text_output import shell_word
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, cast
@@ -252,7 +253,19 @@ def agreeing_fix(
 
     updater = _updater_of(subject, side)
     edits = [] if updater is None else updater.edits_for(fields, keys, effort)
-    return converted_fix(side, edits)
+    fix = converted_fix(side, edits)
+    return None if fix is None else fix._replace(command=_update_command(subject, side))
+
+
+def _update_command(subject: Subject, side: Side) -> str:
+    """The command that brings a side to its partner; nothing between two files of one framework."""
+    partner = next((one for one in subject.sides if one is not side), None)
+    if partner is None or partner.framework == side.framework:
+        return ""
+    given = [one for one in subject.sides if one.config.version_origin == "given"]
+    options = [word for one in given for word in (f"--{one.framework}", one.config.framework_version)]
+    files = partner.source.name, "--update", side.source.name
+    return " ".join(map(shell_word, ("accmap", "convert", *files, *options)))
 
 
 def _updater_of(subject: Subject, side: Side) -> Updater | None:

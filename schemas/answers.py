@@ -162,6 +162,9 @@ class FixJson(Open):
     applicability: Literal["safe", "unsafe"]
     description: Annotated[str, Spoken()]
     edits: list[EditJson]
+    command: Annotated[str, LeftOut("")] = Field(
+        "", description="The command that makes this change too, together with all others that the pair needs."
+    )
 
 
 class DiagnosticJson(Open):

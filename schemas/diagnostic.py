@@ -51,6 +51,8 @@ class Fix(NamedTuple):
     en: str
     zh: str
     edits: tuple[Edit, ...]
+    command: str = ""
+    """The command that makes this change too, together with all others that the pair needs."""
 
 
 class Diagnostic(NamedTuple):

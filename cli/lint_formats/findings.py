@@ -213,6 +213,8 @@ def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: boo
         yield f"  {head}{where}{colon}".rstrip(), "    "
         for hunk in hunks:
             yield from _indented_diff(hunk, colour, _section_of(hunk, sources[hunk.file]))
+        if fix.command:
+            yield f"    {say.same_by(command=fix.command).text(language)}", "      "
 
 
 def _indented_diff(hunk: Hunk, colour: bool, section: str) -> Iterator[tuple[str, str]]:

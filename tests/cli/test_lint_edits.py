@@ -129,3 +129,24 @@ def test_a_fix_of_the_other_file_names_its_option(folder: Path, capsys: pytest.C
     # a dropout in the YAML would be a finding of its own
     shown = block_of("NET022", capsys, SCRIPT, YAML)
     assert "  fix (unsafe) with --fix-side a in planted/megatron.sh:\n    + --hidden-dropout 0.0" in shown
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_of_a_fix_mends_its_finding(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    found = {entry["code"]: entry for entry in json.loads(capsys.readouterr().out)["diagnostics"]}
+    command = found["OPT013"]["fix"]["command"]
+    assert f"accmap convert {SCRIPT} --update {YAML}" == command
+    assert command in " ".join(block_of("OPT013", capsys, SCRIPT, YAML).split())
+    main(command.split()[1:])
+    capsys.readouterr()
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    left = {entry["code"] for entry in json.loads(capsys.readouterr().out)["diagnostics"] if not entry["because_of"]}
+    assert not left & {"OPT013", "OPT010"}
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_command_of_a_fix_has_the_given_versions(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json", "--mindformers", "1.8"])
+    found = {entry["code"]: entry for entry in json.loads(capsys.readouterr().out)["diagnostics"]}
+    assert found["OPT013"]["fix"]["command"].endswith("--mindformers 1.8")
