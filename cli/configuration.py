@@ -28,7 +28,8 @@ _TABLE = "[tool.accmap"
 _MARK = b"\xef\xbb\xbf"
 """What some editors begin a UTF-8 file with."""
 MAX_CONFIGURATION = 1_000_000
-_SIDES = ("megatron", "mindformers")
+_LETTERS, _SIDES = ["a", "b"], ["megatron", "mindformers"]
+"""The keys that name the two files of a pair, in either way."""
 _LENGTH = ("steps", "dataset-size")
 _DEEPEST = 200
 """Parts of a dotted key."""
@@ -65,8 +66,13 @@ class Configuration(NamedTuple):
 
     @property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Script and YAML patterns."""
-        return tuple([(str(row["megatron"]), str(row["mindformers"])) for row in self._pair_rows])
+        """Patterns of side a and of side b."""
+        return tuple([_patterns_of(row) for row in self._pair_rows])
+
+    def is_side_a(self, file: str) -> bool:
+        """True if the pair that a file belongs to names it first."""
+        row = self._row_of(file, (*_LETTERS, *_SIDES))
+        return row is not None and _match_pattern(_patterns_of(row)[0], self._relative(file)) is not None
 
     def without_pairs(self) -> Configuration:
         """The same, saying nothing of which files belong together."""
@@ -98,14 +104,14 @@ class Configuration(NamedTuple):
 
     def pairs_with(self, file: str) -> bool:
         """True if a file belongs to a pair."""
-        return self._row_of(file, _SIDES) is not None
+        return self._row_of(file, (*_LETTERS, *_SIDES)) is not None
 
     def _row_of(self, file: str, keys: Collection[str]) -> Mapping[str, object] | None:
         """The first pair that a file belongs to and that says one of some keys."""
         rows = [row for row in self._pair_rows if not row.keys().isdisjoint(keys)]
         relative = self._relative(file) if rows else ""
         for row in rows:
-            if any(_match_pattern(str(row[side]), relative) is not None for side in _SIDES):
+            if any(_match_pattern(pattern, relative) is not None for pattern in _patterns_of(row)):
                 return row
         return None
 
@@ -152,6 +158,12 @@ class Configuration(NamedTuple):
         below = absolute.startswith(inside)
         relative = absolute[len(inside) :] if below else os.path.relpath(absolute, self.directory)
         return relative.replace(os.sep, "/")
+
+
+def _patterns_of(row: Mapping[str, object]) -> tuple[str, str]:
+    """The two patterns of an entry of `pairs`."""
+    names = _LETTERS if "a" in row else _SIDES
+    return str(row[names[0]]), str(row[names[1]])
 
 
 def find_configuration(
@@ -342,6 +354,8 @@ def _validated_configuration(
         if key not in KEYS:
             raise UsageError(say.there_is_no_key(path=path, key=key, hint=_key_hint(key, KEYS)))
         _check_type(path, key, value, KEYS[key])
+    for row in cast("list[dict[str, object]]", table.get("pairs", [])):
+        _require_two_sides(path, row)
     for key in ("severity", "rules"):
         check_codes(list(cast("dict[str, object]", table.get(key, {}))), f"{path}: {key}")
     for key in ("select", "ignore", "extend-select"):
@@ -359,6 +373,18 @@ def _validated_configuration(
         base = _validated_configuration(other, toml_table(other, text), read, (*seen, os.path.abspath(path)))
         table = {**base.values, **table}
     return Configuration(path, table)
+
+
+def _require_two_sides(path: str, row: Mapping[str, object]) -> None:
+    """UsageError for an entry of `pairs` that does not name two files, in one way."""
+    given = [name for name in (*_LETTERS, *_SIDES) if name in row]
+    if given in (_LETTERS, _SIDES):
+        return
+    names = _LETTERS if given and given[0] in _LETTERS else _SIDES
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise UsageError(say.an_entry_of_needs(path=path, key="pairs", name=missing[0]))
+    raise UsageError(say.a_pair_has_two_names(path=path, given=", ".join(given)))
 
 
 def _check_type(path: str, key: str, value: object, schema: Mapping[str, Any]) -> None:

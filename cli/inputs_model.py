@@ -26,10 +26,12 @@ class _Closed(BaseModel):
 
 
 class PairEntry(_Closed):
-    """One script and its YAML, or two patterns whose * stand for the same."""
+    """The two files of a pair, or two patterns whose * stand for the same: `a` and `b`, or a script and its YAML."""
 
-    megatron: str
-    mindformers: str
+    a: Text = None
+    b: Text = None
+    megatron: Text = None
+    mindformers: Text = None
     steps: Number = None
     dataset_size: Number = None
     branch: Words = []

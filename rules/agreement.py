@@ -115,7 +115,7 @@ def _change(key: str, value: Value, side: Side) -> Change | None:
     if side.framework == "mindformers":
         from ..mapper.translate.yaml_text import scalar
 
-        return None if value is None else Change("set", at_key("mindformers", key), scalar(value))
+        return None if value is None else Change("set", at_key(side, key), scalar(value))
     from ..mapper.translate.megatron_file import words_of
     from ..schemas.megatron.forks import catalog, fork_of
 
@@ -126,7 +126,7 @@ def _change(key: str, value: Value, side: Side) -> Change | None:
     is_default = value is None or (fact.action in ("true", "false") and value is not (fact.action == "true"))
     if is_default and (side.explicit(key) is None or not is_equal(fact.default, value)):
         return None
-    return Change("delete" if is_default else "set", at_key("megatron", key), words=words)
+    return Change("delete" if is_default else "set", at_key(side, key), words=words)
 
 
 def _planned_keys(
@@ -270,7 +270,7 @@ def _update_command(subject: Subject, side: Side) -> str:
 
 def _updater_of(subject: Subject, side: Side) -> Updater | None:
     """What changes a side into the translation of its partner; None if there is no such translation."""
-    known = f"updater of {side.framework}"
+    known = f"updater of {subject.letter(side)}"
     if known not in subject.worked_out:
         subject.worked_out[known] = _new_updater(subject, side)
     return cast("Updater | None", subject.worked_out[known])
@@ -280,7 +280,7 @@ def _new_updater(subject: Subject, side: Side) -> Updater | None:
     from ..mapper.translate.translation import translate_recipe
     from ..mapper.translate.update import Updater
 
-    partner = next((one for one in subject.sides if one is not side), None)
+    partner = subject.partner(side)
     if partner is None or side.config.dialect == "legacy":
         return None
     config = side.config

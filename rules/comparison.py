@@ -12,11 +12,11 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..mappings.tables import is_proved
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.shared_words import join_words
-from ..schemas.versions import TITLES
 from .messages_compiled import say
 from .naming import describe_origin, display_value, key_spelling, labels
 from .places import places_of
 from .rule import Found, Note, Place, on
+from .subject import names_of_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -45,9 +45,9 @@ class Compared(NamedTuple):
 
 def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterator[tuple[str, Found]]:
     """The code and the finding of every field whose values differ; `difference_of` decides which do."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
+    if subject.pair is None:
         return
+    left, right = subject.pair
     first, second = (map(side.recipe.fields.get, table) for side in (left, right))
     for (name, compared), a, b in zip(table.items(), first, second, strict=True):
         if a is b or (a is not None and b is not None and _is_one_value(a, b)):
@@ -75,9 +75,9 @@ def agreement_of(
     subject: Subject, table: Mapping[FieldName, Compared], advice: Iterable[Diagnostic]
 ) -> Agreement | None:
     """How much of a pair with nothing but advice was compared, and how; None for a lone file."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
+    if subject.pair is None:
         return None
+    left, right = subject.pair
     versions = left.config.framework_version, right.config.framework_version
     both = _values_of_both(table, left, right)
     apart = _fields_apart(advice)
@@ -142,7 +142,7 @@ def _report_difference(name: FieldName, compared: Compared, row: Difference, lef
         return None
     found = found._replace(severity=severity)
     if harmless and None in sides:
-        found = _mark_one_side(found, name, *((left, right) if row.b is None else (right, left)))
+        found = _mark_one_side(found, name, "a" if row.b is None else "b", right if row.b is None else left)
     if row.counts is None:
         found = _mark_conditional(found, name, left, right)
     return found if harmless else _add_repair(found, name, left, right)
@@ -167,22 +167,26 @@ def _report_one_side(name: FieldName, compared: Compared, row: Difference, left:
         severity = "info"  # it has no meaning there, for a reason that is a difference of its own
     if not given.decided or (severity == "info" and not _is_written(given)):
         return None
-    variant = f"only {side.framework}"
-    if row.counts is False:
-        variant = f"idle {side.framework}"
-    elif places_of(without).spots(name):
+    variant = _one_sided_variant(row)
+    if row.counts is not False and places_of(without).spots(name):
         variant, side = "not given", without
     found = difference(name, row.a and row.a.value, row.b and row.b.value, left, right, main=side)
     return found._replace(variant=variant, severity=severity)
+
+
+def _one_sided_variant(row: Difference) -> str:
+    """The message of a value that one side alone has."""
+    return f"{'idle' if row.counts is False else 'only'} {'b' if row.a is None else 'a'}"
 
 
 def _add_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
     """With its repair; what is not known can only be compared by hand."""
     from .agreement import is_elsewhere
 
-    if not is_elsewhere(name, left):
-        return with_repair(found, name, left, right)
-    return found._replace(variant=found.variant or "elsewhere")
+    for side, variant in ((left, "elsewhere"), (right, "elsewhere b")):
+        if is_elsewhere(name, side):
+            return found._replace(variant=found.variant or variant)
+    return with_repair(found, name, left, right)
 
 
 def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
@@ -193,10 +197,10 @@ def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found
     return found._replace(repair=repair_to_agree(name, left, right), alternatives=() if of_left is None else (of_left,))
 
 
-def _mark_one_side(found: Found, name: FieldName, given: Side, without: Side) -> Found:
+def _mark_one_side(found: Found, name: FieldName, given: str, without: Side) -> Found:
     """A setting about files, logs or devices that only one side can give is told as that."""
     told = not name.startswith(_ASIDE) or places_of(without).spots(name)
-    return found if told else found._replace(variant=f"only {given.framework}")
+    return found if told else found._replace(variant=f"only {given}")
 
 
 def _severity(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
@@ -253,6 +257,7 @@ def difference(
         "label_zh": chinese,
         "a": display_value(first),
         "b": display_value(second),
+        **side_values(left, right),
     }
     notes: list[Note] = []
     if main is None:
@@ -262,22 +267,27 @@ def difference(
     for side, letter in ((left, "a"), (right, "b")):
         spots = places_of(side).spots(name)
         values[f"{letter}_from"], values[f"{letter}_from_zh"] = describe_origin(side, name, spots).both()
-        notes += _notes(side, name, spots, primary=side is main)
-    return Found(on(main.framework, name), values, tuple(notes), (name,))
+        notes += _notes(side, name, spots, primary=side is main, title=values[f"{letter}_side"])
+    return Found(on(main, name), values, tuple(notes), (name,))
 
 
-def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool) -> Iterator[Note]:
+def side_values(left: Side, right: Side) -> dict[str, object]:
+    """What the two sides are called in a message."""
+    a, b = names_of_sides((left, right))
+    return {"a_side": a, "b_side": b}
+
+
+def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool, title: object) -> Iterator[Note]:
     """The places that take part in the value; the finding's own place is not repeated."""
-    framework = side.framework
     if not spots and not primary:
-        yield Note(on(framework, name), *say.side_not_given(framework=TITLES[framework]).both())
+        yield Note(on(side, name), *say.side_not_given(side=title).both())
     field = side.field(name)
     own = field.span if field is not None and field.span is not None else spots[0].span if spots else None
     for spot in spots:
         if primary and spot.span == own:
             continue
-        key = key_spelling(spot, framework)
-        at = Place(framework, "span", "", spot.span)
+        key = key_spelling(spot, side.framework)
+        at = Place(side, "span", "", spot.span)
         if spot.setting is None:
             yield Note(at, *say.key_is_not_given(key=key).both())
         else:

@@ -124,10 +124,16 @@ class _Run:
     def rules(self, more: Sequence[Rule]) -> None:
         """Run every rule that is enabled."""
         self.comparisons()
-        frameworks = frozenset(side.framework for side in self.subject.sides)
-        for entry in (*functions(frameworks, self.subject.profile), *more):
-            if self.selection.is_enabled(entry.code) and self.subject.profile in entry.profiles:
-                self.function(entry)
+        subject = self.subject
+        frameworks = frozenset(side.framework for side in subject.sides)
+        for entry in (*functions(frameworks, subject.profile, is_pair=subject.is_pair), *more):
+            if not self.selection.is_enabled(entry.code) or subject.profile not in entry.profiles:
+                continue
+            if entry.scope in frameworks and subject.is_pair and len(frameworks) == 1:
+                for side in subject.sides:
+                    self.function(entry, subject._replace(focus=side))
+            else:
+                self.function(entry, subject)
         self.advisories()
 
     def comparisons(self) -> None:
@@ -156,10 +162,10 @@ class _Run:
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(what, error)
 
-    def function(self, entry: Rule) -> None:
+    def function(self, entry: Rule, subject: Subject) -> None:
         """A rule that is a function."""
         try:
-            for found in _check_function(entry)(self.subject):
+            for found in _check_function(entry)(subject):
                 self._add(entry, found)
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(entry.code, error)
@@ -225,15 +231,15 @@ class _Run:
             return None, ()
         from .repairs import fix_of
 
-        sides = {side.framework: side for side in self.subject.sides}
+        changed_file = self.subject.sides[self.subject.fix_side].source.name
         chosen: Fix | None = None
         others: list[Fix] = []
         for repair in repairs:
-            fix = fix_of(repair, sides)
-            changed = {change.at.side for change in repair.changes}
+            fix = fix_of(repair, self.subject)
             if fix is None:
                 continue
-            if chosen is None and (entry.scope != "pair" or changed == {self.subject.fix_side}):
+            changed = {edit.file for edit in fix.edits}
+            if chosen is None and (entry.scope != "pair" or changed == {changed_file}):
                 chosen = fix
             else:
                 others.append(fix)
@@ -280,10 +286,20 @@ def _sort_position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
 
 def _doubt_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
     """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
-    side = subject.megatron
-    if side is None:
-        return list(found)
-    return list(in_doubt(found, fork_of(side.config), side.config.problems, lambda: _files_of_megatron(side)))
+    scripts = [side for side in subject.sides if side.framework == "megatron"]
+    if len(scripts) < 2:
+        return list(_doubt_fork(scripts[0], found) if scripts else found)
+    first, second = scripts
+    of_second = second.config.file  # what stands in neither file is told of the first
+    return [
+        *_doubt_fork(first, [one for one in found if one.file != of_second]),
+        *_doubt_fork(second, [one for one in found if one.file == of_second]),
+    ]
+
+
+def _doubt_fork(side: Side, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    """The findings about one script and the file beside it, as the program of that script allows."""
+    return in_doubt(found, fork_of(side.config), side.config.problems, lambda: _files_of_megatron(side))
 
 
 def _files_of_megatron(side: Side) -> frozenset[str]:

@@ -121,8 +121,8 @@ class _Mender:
         for side in self.subject.sides:
             if side.source.name not in by_file and (fix := self._fix_in(entry, side)) is not None:
                 by_file[side.source.name] = fix
-        changed = self.subject.side(self.subject.fix_side)
-        chosen = None if changed is None else by_file.pop(changed.source.name, None)
+        changed = self.subject.sides[self.subject.fix_side]
+        chosen = by_file.pop(changed.source.name, None)
         return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
@@ -180,10 +180,11 @@ class _Mender:
         if reread is None or not done:
             return None
         try:
-            new = reread(side.framework, texts[side.source.name])
+            new = reread(side, texts[side.source.name])
         except UnreadableError:
             return None
-        changed = self.subject._replace(**{side.framework: new}, worked_out={}, reread=None)
+        sides = tuple(new if one is side else one for one in self.subject.sides)
+        changed = self.subject._replace(sides=sides, worked_out={}, reread=None)
         return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]])
 
 

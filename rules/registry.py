@@ -59,25 +59,25 @@ def severity_in(given: object, profile: str) -> Severity:
     return cast("Severity", given)
 
 
-def functions(frameworks: frozenset[str], profile: str) -> tuple[Rule, ...]:
+def functions(frameworks: frozenset[str], profile: str, *, is_pair: bool) -> tuple[Rule, ...]:
     """The rules that are functions and have something to look at."""
-    found = _applying.get((frameworks, profile))
+    found = _applying.get((frameworks, profile, is_pair))
     if found is None:
-        found = _applying[frameworks, profile] = tuple(
+        found = _applying[frameworks, profile, is_pair] = tuple(
             [
                 rule(code, profile)
                 for code, row in RULES.items()
-                if row[_CHECK] and profile in row[_PROFILES] and _applies_to(row[_SCOPE], frameworks)
+                if row[_CHECK] and profile in row[_PROFILES] and _applies_to(row[_SCOPE], frameworks, is_pair=is_pair)
             ]
         )
     return found
 
 
-_applying: dict[tuple[frozenset[str], str], tuple[Rule, ...]] = {}
+_applying: dict[tuple[frozenset[str], str, bool], tuple[Rule, ...]] = {}
 
 
-def _applies_to(scope: str, frameworks: frozenset[str]) -> bool:
-    return scope == "any" or scope in frameworks or (scope == "pair" and len(frameworks) == 2)
+def _applies_to(scope: str, frameworks: frozenset[str], *, is_pair: bool) -> bool:
+    return scope == "any" or scope in frameworks or (scope == "pair" and is_pair)
 
 
 def compared_fields(profile: str) -> dict[FieldName, Compared]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ..schemas.yaml_reader.document import YamlDocument
     from ..schemas.yaml_reader.node import Node
     from .rule import Change, Repair
-    from .subject import Side
+    from .subject import Side, Subject
 
 
 _LONG = 100
@@ -124,16 +124,16 @@ def _without_continuation(line: str) -> str:
     return line.strip().removesuffix("\\").rstrip()
 
 
-def fix_of(repair: Repair, sides: Mapping[str, Side]) -> Fix | None:
+def fix_of(repair: Repair, subject: Subject) -> Fix | None:
     """The edits of a repair; None where one of them cannot be made."""
     edits: list[Edit] = []
     for change in repair.changes:
-        side = sides.get(change.at.side)
+        side = subject.side(change.at.side)
         made = None if side is None else _edits_of(change, side)
         if not made:
             return None
         edits += made
-    sources = {side.source.name: side.source for side in sides.values()}
+    sources = {side.source.name: side.source for side in subject.sides}
     return described_fix(repair.applicability, edits, sources) if edits else None
 
 

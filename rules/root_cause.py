@@ -166,13 +166,20 @@ class _Links:
 
     def _note_argument(self, number: int, entry: Diagnostic) -> None:
         """Of what argument of the launch something was said."""
-        side, other = self.subject.megatron, self.subject.mindformers
-        if side is None or (other is not None and entry.file == other.config.file):
-            return
         values = dict(entry.values)
         dest = str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_")
-        if dest in side.config.settings:
-            self.of.setdefault((side.config.file, dest), number)
+        for side in self._scripts():
+            if self._may_be_of(entry, side) and dest in side.config.settings:
+                self.of.setdefault((side.config.file, dest), number)
+
+    def _scripts(self) -> Iterator[Side]:
+        """The launch scripts among the files."""
+        return (side for side in self.subject.sides if side.framework == "megatron")
+
+    def _may_be_of(self, entry: Diagnostic, side: Side) -> bool:
+        """True if a finding stands in a file, or in none of the two: in one that a script reads."""
+        other = self.subject.partner(side)
+        return other is None or entry.file != other.config.file
 
     def _note_loss(self, number: int, entry: Diagnostic) -> None:
         """Note the arguments that do not reach the program as they are written."""
@@ -180,7 +187,7 @@ class _Links:
         if code in ROLES["lost-arguments"]:
             self.lost.append((number, self._lost_arguments(entry, "flags")))
         elif code in ROLES["line-ends"]:
-            self.lost.append((number, self._all_arguments()))
+            self.lost.append((number, self._all_arguments(entry)))
         elif code in ROLES["stray-word"]:
             first = self.strays.setdefault((entry.file, str(dict(entry.values).get("flag"))), number)
             self.lost.append((first, self._lost_arguments(entry, "text")))
@@ -199,21 +206,25 @@ class _Links:
         """Destinations of the arguments that the program's parser does not see as such."""
         from ..schemas.megatron.forks import catalog, fork_of
 
-        side = self.subject.megatron
-        if side is None or entry.file != side.config.file:
+        side = self._script_of(entry)
+        if side is None:
             return frozenset()
         known = catalog(side.config.framework_version, fork_of(side.config)).by_option
         flags = (f"--{word.lstrip(_DASHES)}" for word in str(dict(entry.values).get(value)).split())
         return frozenset(known[flag].dest for flag in flags if flag in known)
 
-    def _all_arguments(self) -> frozenset[str]:
-        """The destinations of all arguments."""
-        side = self.subject.megatron
+    def _script_of(self, entry: Diagnostic) -> Side | None:
+        """The launch script that a finding is about."""
+        return next((one for one in self._scripts() if one.config.file == entry.file), None)
+
+    def _all_arguments(self, entry: Diagnostic) -> frozenset[str]:
+        """The destinations of all arguments of a script."""
+        side = self._script_of(entry) or self.subject.megatron
         return frozenset() if side is None else frozenset(side.config.settings)
 
     def _compares(self, entry: Diagnostic) -> bool:
         """True if a finding is the comparison of one field; of a file alone nothing is compared."""
-        if None in (self.subject.megatron, self.subject.mindformers) or len(entry.fields) != 1:
+        if not self.subject.is_pair or len(entry.fields) != 1:
             return False
         return entry.kind.code in _PAIR and not entry.fields[0].startswith(COMPUTED)
 
@@ -296,9 +307,13 @@ class _Links:
 
     def _by_loss(self, number: int) -> int | None:
         """Arguments that bash takes for a command of their own, for a field that they would have decided."""
-        entry, side = self.found[number], self.subject.megatron
-        if not self.lost or side is None or entry.kind.code in ROLES["lost-arguments"]:
+        if not self.lost or self.found[number].kind.code in ROLES["lost-arguments"]:
             return None
+        causes = (self._loss_in(side, self.found[number]) for side in self._scripts())
+        return next((cause for cause in causes if cause is not None), None)
+
+    def _loss_in(self, side: Side, entry: Diagnostic) -> int | None:
+        """The loss of arguments of one script by which a finding follows."""
         if entry.kind.code in ROLES["refused-arguments"]:
             values = dict(entry.values)
             asked = set(_NAME.findall(f"{values.get('condition')} {values.get('when')}"))
@@ -307,7 +322,8 @@ class _Links:
         else:
             return None
         missing = {key for key in asked if (there := side.setting(key)) is None or there.span is None}
-        return next((cause for cause, dests in self.lost if dests & missing), None)
+        lost = (cause for cause, dests in self.lost if dests & missing)
+        return next((cause for cause in lost if self._may_be_of(self.found[cause], side)), None)
 
     def _by_stray(self, number: int) -> int | None:
         """The flag that takes no more words, as the cause of the stray word behind it."""
@@ -470,9 +486,9 @@ class _Links:
         return name not in self.differing and self.subject.decided_pair(cast("FieldName", name)) is not None
 
     def _by_gate(self, number: int) -> int | None:
-        left, right = self.subject.megatron, self.subject.mindformers
-        if left is None or right is None or len(self.found[number].fields) != 1:
+        if self.subject.pair is None or len(self.found[number].fields) != 1:
             return None
+        left, right = self.subject.pair
         name = cast("FieldName", self.found[number].fields[0])
         if self.found[number].kind.code in ROLES["switched-off"]:
             return self.differing.get(name)
@@ -513,12 +529,12 @@ class _Links:
 
     def _follows(self, side: Side, name: FieldName, other: FieldName) -> bool:
         """True if one field of a side is what it is because of another one."""
-        known = self._known.get((side.framework, name, other))
+        known = self._known.get((self.subject.letter(side), name, other))
         if known is None:
             known = not _in_one_row(side, name, other) and (
                 self._derives(side, name, other) or self._would_agree(side, name, other)
             )
-            self._known[side.framework, name, other] = known
+            self._known[self.subject.letter(side), name, other] = known
         return known
 
     def _derives(self, side: Side, name: FieldName, other: FieldName) -> bool:
@@ -557,20 +573,20 @@ class _Links:
 
     def _helper_fields(self, side: Side, name: FieldName) -> frozenset[str]:
         """The fields that were needed to work one out."""
-        known = self._helpers.get((side.framework, name))
+        known = self._helpers.get((self.subject.letter(side), name))
         if known is None:
-            reading = self._readings.get(side.framework)
+            reading = self._readings.get(self.subject.letter(side))
             if reading is None:
-                reading = self._readings[side.framework] = RecipeReading(side.config)
-            known = self._helpers[side.framework, name] = reading.helpers(name)
+                reading = self._readings[self.subject.letter(side)] = RecipeReading(side.config)
+            known = self._helpers[self.subject.letter(side), name] = reading.helpers(name)
         return known
 
     def _deciding_keys(self, side: Side, name: FieldName) -> frozenset[str]:
         """Every key that decides a field on one side."""
-        known = self._keys.get((side.framework, name))
+        known = self._keys.get((self.subject.letter(side), name))
         if known is None:
             known = frozenset(spot.key for spot in places_of(side).spots(name))
-            self._keys[side.framework, name] = known
+            self._keys[self.subject.letter(side), name] = known
         return known
 
 

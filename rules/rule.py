@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..schemas.config import Framework
     from ..schemas.diagnostic import Confidence, Severity
     from ..schemas.source import Span
-    from .subject import Subject
+    from .subject import Side, Subject
 
 Scope: TypeAlias = "Literal['pair', 'megatron', 'mindformers', 'any']"
 RuleKind: TypeAlias = "Literal['rule', 'checklist-item', 'advisory']"
@@ -26,7 +26,8 @@ PlaceKind: TypeAlias = "Literal['field', 'key', 'environment', 'launch', 'file',
 class Place(NamedTuple):
     """A place in one of the two files, by name."""
 
-    side: Framework
+    side: Side | Framework
+    """The file, or its framework where one file of the pair has it."""
     kind: PlaceKind
     name: str = ""
     span: Span | None = None
@@ -97,21 +98,21 @@ class Rule(NamedTuple):
     """Of an error that is not about a pair: `numbers`, where the run does not stop."""
 
 
-def on(side: Framework, field: FieldName) -> Place:
+def on(side: Side | Framework, field: FieldName) -> Place:
     """The place of a recipe field on one side."""
     return Place(side, "field", field)
 
 
-def at_key(side: Framework, key: str) -> Place:
+def at_key(side: Side | Framework, key: str) -> Place:
     """The place of a framework's own key: an argument's destination, or a dotted path."""
     return Place(side, "key", key)
 
 
-def at_environment(side: Framework, name: str) -> Place:
+def at_environment(side: Side | Framework, name: str) -> Place:
     """The place where an environment variable is set, or the launch."""
     return Place(side, "environment", name)
 
 
-def at_span(side: Framework, span: Span) -> Place:
+def at_span(side: Side | Framework, span: Span) -> Place:
     """A place that the reader already knows."""
     return Place(side, "span", "", span)

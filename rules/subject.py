@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..schemas.versions import TITLES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..mapper.recipe.values import Recipe, RecipeValue
     from ..mappings.names_compiled import FieldName
@@ -68,44 +69,99 @@ class Decided(NamedTuple):
 
 
 class Subject(NamedTuple):
-    """The files of one run of the rules. A side is None if there is no such file."""
+    """The file or the two files of one run of the rules."""
 
-    megatron: Side | None
-    mindformers: Side | None
+    sides: tuple[Side, ...]
+    """One file, or side a and side b: of two frameworks a model's own file is a, and else Megatron-LM's."""
     profile: str
     options: Mapping[str, object]
     worked_out: dict[str, object]
     """What a rule has computed for this subject and another one needs again: an empty one for every subject."""
-    fix_side: Framework = "mindformers"
-    """The file of a pair that the fix of a difference changes: side b."""
-    reread: Callable[[Framework, str], Side] | None = None
+    fix_side: int = -1
+    """The place of the file that the fix of a difference changes."""
+    reread: Callable[[Side, str], Side] | None = None
     """Reads another text of a file, in which a fix is tried; without it only the rules' own fixes are offered."""
-
-    @property
-    def sides(self) -> tuple[Side, ...]:
-        """The files there are, Megatron-LM's first."""
-        left, right = self.megatron, self.mindformers
-        if left is None:
-            return () if right is None else (right,)
-        return (left,) if right is None else (left, right)
+    focus: Side | None = None
+    """The file that a rule about one framework looks at, if both files are of that framework."""
 
     @property
     def is_pair(self) -> bool:
         """True if there are two files to compare."""
-        return self.megatron is not None and self.mindformers is not None
+        return len(self.sides) == 2
+
+    @property
+    def pair(self) -> tuple[Side, Side] | None:
+        """The two files; None if there is one."""
+        return (self.sides[0], self.sides[1]) if len(self.sides) == 2 else None
+
+    @property
+    def megatron(self) -> Side | None:
+        """The file of Megatron-LM that a rule looks at."""
+        return self.side("megatron")
+
+    @property
+    def mindformers(self) -> Side | None:
+        """The file of MindSpore Transformers that a rule looks at."""
+        return self.side("mindformers")
+
+    @property
+    def of_two_frameworks(self) -> tuple[Side, Side] | None:
+        """The files of Megatron-LM and of MindSpore Transformers, if there is one of each."""
+        pair = self.pair
+        is_mixed = pair is not None and (pair[0].framework, pair[1].framework) == ("megatron", "mindformers")
+        return pair if is_mixed else None
 
     def decided_pair(self, name: FieldName) -> Decided | None:
         """A recipe field where both files have it and neither leaves it open."""
-        left, right = self.megatron, self.mindformers
-        if left is None or right is None:
+        if len(self.sides) != 2:
             return None
+        left, right = self.sides
         a, b = left.field(name), right.field(name)
         return None if a is None or b is None or not (a.decided and b.decided) else Decided(left, right, a, b)
 
-    def side(self, framework: Framework) -> Side | None:
-        """The file of one framework."""
-        return self.megatron if framework == "megatron" else self.mindformers
+    def side(self, which: Side | Framework) -> Side | None:
+        """A file of this subject: itself, or by its framework."""
+        if not isinstance(which, str):
+            return which
+        if self.focus is not None and self.focus.framework == which:
+            return self.focus
+        return next((side for side in self.sides if side.framework == which), None)
+
+    def partner(self, side: Side) -> Side | None:
+        """The other file of a pair."""
+        return next((one for one in self.sides if one is not side), None)
+
+    def letter(self, side: Side) -> str:
+        """The letter of a file, under which what is worked out for it is kept."""
+        return "a" if side is self.sides[0] else "b"
+
+    def names(self) -> tuple[str, ...]:
+        """What each file is called in a sentence: its framework, or its own name if both are of one."""
+        return names_of_sides(self.sides)
 
     def option(self, name: str, default: object) -> object:
         """The configured value of `code.name`."""
         return self.options.get(name, default)
+
+
+def in_order(sides: Iterable[Side]) -> tuple[Side, ...]:
+    """The files as side a and side b: of two frameworks in a fixed order, of one as they come."""
+    return tuple(sorted(sides, key=lambda side: side.framework))
+
+
+def names_of_sides(sides: Sequence[Side]) -> tuple[str, ...]:
+    """What each of two files is called in a sentence: its framework, or its own name if both are of one."""
+    frameworks = [side.framework for side in sides]
+    if len(set(frameworks)) == len(frameworks):
+        return tuple([TITLES[framework] for framework in frameworks])
+    return shortest_names([side.config.file for side in sides])
+
+
+def shortest_names(files: Sequence[str]) -> tuple[str, ...]:
+    """The last parts of some paths that tell them apart."""
+    parts = [file.replace("\\", "/").split("/") for file in files]
+    for length in range(1, max(map(len, parts), default=0) + 1):
+        names = ["/".join(one[-length:]) for one in parts]
+        if len(set(names)) == len(names):
+            return tuple(names)
+    return tuple(files)

@@ -59,6 +59,7 @@ def _run(args: LintArgs) -> int:
         configuration = find_configuration(start, given=args.config, confine=args.reading.confine is not None)
     settings = settings_of(configuration, args.reading, args.profile, args.select, args.ignore, args.extend_select)
     settings = settings._replace(fix_side=args.fix_side or "b", named_in_order=not searched)
+    settings = settings._replace(pairs_alike=not searched and not args.configured_pairs)
     language = language_for(configuration, args.lang, "lint")
     if args.config is None and not args.no_config and not args.watch:
         _tell_of_unused(configuration.path, args, language)

@@ -247,13 +247,10 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
     """Findings of the linter about the pair."""
     from ...mapper.recipe.reading import recipe_of
     from ...rules.engine import check
-    from ...rules.subject import Side, Subject
+    from ...rules.subject import Side, Subject, in_order
 
-    sides = {
-        config.framework: Side(config, recipe_of(config), source)
-        for config, source in zip(configs, sources, strict=True)
-    }
-    return check(Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})).diagnostics
+    sides = (Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True))
+    return check(Subject(in_order(sides), "train", {}, {})).diagnostics
 
 
 def unexercised_fields(

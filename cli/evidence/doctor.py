@@ -110,13 +110,13 @@ def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Di
     from ...mapper.recipe.reading import recipe_of
     from ...rules.engine import check
     from ...rules.registry import rule
-    from ...rules.subject import Side, Subject
+    from ...rules.subject import Side, Subject, in_order
 
     sides = {
         config.framework: Side(config, recipe_of(config), source)
         for config, source in zip(configs, sources, strict=True)
     }
-    found = check(Subject(sides.get("megatron"), sides.get("mindformers"), "align", {}, {})).diagnostics
+    found = check(Subject(in_order(sides.values()), "align", {}, {})).diagnostics
     return tuple(one for one in found if one.kind.code.startswith("ENV") and rule(one.kind.code).check)
 
 

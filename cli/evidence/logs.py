@@ -208,7 +208,7 @@ def _by_rules(sides: dict[str, Side], rows: Sequence[Difference]) -> tuple[list[
     from ...rules.messages_compiled import say as of_rules
     from ...rules.subject import Subject
 
-    outcome = check(Subject(sides["megatron"], sides["mindformers"], "train", {}, {}), Selection())
+    outcome = check(Subject((sides["megatron"], sides["mindformers"]), "train", {}, {}), Selection())
     apart = [
         Words(f"{one.kind.code} {one.message()}", f"{one.kind.code} {one.message('zh')}")
         for one in outcome.diagnostics

@@ -12,7 +12,6 @@ import os
 from ...schemas.border.text_output import page, paint, shell_word, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import in_brackets
-from ...schemas.versions import TITLES
 from ..terminal import columns, line_limit, wants_colour, wrap
 from .findings import (
     GROUPS,
@@ -210,8 +209,9 @@ def _follower_lines(cause: Diagnostic, follow: Sequence[Diagnostic], view: _View
     from .findings import follower_count
 
     head = f"  {paint(follower_count(cause, follow, view.language), 'bold', view.colour)}"
-    if not view.report.shows_all and any(map(_compares, follow)):
-        head += in_brackets(" | ".join(TITLES.values()), view.language)
+    compared = next((dict(entry.values) for entry in follow if _compares(entry)), None)
+    if not view.report.shows_all and compared is not None:
+        head += in_brackets(f"{compared['a_side']} | {compared['b_side']}", view.language)
     yield from wrap(head, view.limit, "    ")
     for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
         if view.report.shows_all:
@@ -232,7 +232,7 @@ def _in_short(entry: Diagnostic, language: Language) -> str:
 
 def _compares(entry: Diagnostic) -> bool:
     """True if a finding is about one field and its two values."""
-    return len(entry.fields) == 1 and {"label", "label_zh", "a", "b"} <= dict(entry.values).keys()
+    return len(entry.fields) == 1 and {"label", "label_zh", "a", "b", "a_side"} <= dict(entry.values).keys()
 
 
 def _code(entry: Diagnostic, view: _View) -> str:

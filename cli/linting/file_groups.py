@@ -107,6 +107,9 @@ class Gathering:
         if self.is_one_pair(rest):
             yield self._pair_in_order(rest)
             rest = [name for name in rest if not self._trains(name)]
+        elif self._are_two_of_one_framework(rest):
+            yield self._group(*self._sides.values())
+            rest = []
         elif len(self._names) == len(rest) == len(self._sides) == 2:
             self._half(*self._sides.values())
         for name in rest:
@@ -114,6 +117,13 @@ class Gathering:
             if file is not None:
                 yield (self._sides.pop(file),)
         self._await_two()
+
+    def _are_two_of_one_framework(self, names: Sequence[str]) -> bool:
+        """True if two files were named, and both train with one framework: a person's pair, and no search's."""
+        if not self._settings.pairs_alike or not len(names) == len(self._names) == len(self._sides) == 2:
+            return False
+        one, other = self._sides.values()
+        return one.framework == other.framework and _are_comparable(one, other)
 
     def _pair_in_order(self, names: Sequence[str]) -> tuple[Side, ...]:
         """The script and the YAML among the names; of two that a person named, the script last if it was named last."""
@@ -180,13 +190,15 @@ class Gathering:
             if file is not None and file not in paired:
                 side = self._sides[file]
                 other = self._partner(partner, places)
-                if other is None or other.framework == side.framework or not _are_comparable(side, other):
+                if other is None or not _are_comparable(side, other):
                     if other is not None:
                         self._half(side, other)
                     yield (side,)
                 else:
                     paired.update((file, other.config.file))
-                    yield self._group(*sorted((side, other), key=lambda entry: entry.framework))
+                    is_first = self._settings.configuration.is_side_a(self._display_name(name))
+                    both = (side, other) if is_first else (other, side)
+                    yield self._group(*sorted(both, key=lambda entry: entry.framework))
             for place in self._places(self._display_name(name), partner):
                 if last[place] == name:
                     self._sides.pop(self._files.get(places.get(place, "")) or "", None)

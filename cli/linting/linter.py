@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...rules.engine import Outcome, Selection
     from ...rules.subject import Side, Subject
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import Basis, Framework
+    from ...schemas.config import Basis
     from ...schemas.diagnostic import Diagnostic
     from .settings import Reader, Settings
 
@@ -179,23 +179,22 @@ def check_group(group: Sequence[Side], settings: Settings) -> Outcome:
 
 
 def _subject_of_group(group: Sequence[Side], settings: Settings) -> Subject:
-    from ...rules.subject import Subject
+    from ...rules.subject import Subject, in_order
 
-    sides = {side.framework: side for side in group}
-
-    def reread(framework: Framework, text: str) -> Side:
+    def reread(side: Side, text: str) -> Side:
         """One of the files with another text."""
         from .file_groups import read_side
         from .settings import Reader
 
-        before = sides[framework].source
+        before = side.source
         edited = SourceText(before.name, text, before.encoding)
         return read_side(before.name, settings, Reader(None, {before.name: edited}))
 
-    changed = group[-1 if settings.fix_side == "b" else 0].framework
+    sides = in_order(group)
+    changed = sides.index(group[-1 if settings.fix_side == "b" else 0])
     options = settings.configuration.rule_options
     again = reread if settings.tries_fixes else None
-    return Subject(sides.get("megatron"), sides.get("mindformers"), settings.profile, options, {}, changed, again)
+    return Subject(sides, settings.profile, options, {}, changed, again)
 
 
 def _rule_selection(settings: Settings) -> Selection:

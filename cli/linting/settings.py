@@ -59,6 +59,8 @@ class Settings(NamedTuple):
     """The side of a pair that the fix of a difference changes."""
     tries_fixes: bool = True
     """True if a fix is offered only after it was tried, which lints the pair again; else the rules' own are."""
+    pairs_alike: bool = False
+    """True if two files of one framework are a pair though no configuration says so: a person named them."""
     named_in_order: bool = False
     """True if a person named the files: of two that are no configured pair, the last is side b."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mapper.recipe.reading import recipe_of
 from ...rules.catalog.defects import CANCELLED, advisories, is_mended, rule_of
 from ...rules.engine import Selection, check
-from ...rules.subject import Side, Subject
+from ...rules.subject import Side, Subject, in_order
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.source import SourceText
 from ...schemas.versions import minor_of, release_of
@@ -66,22 +66,16 @@ def _parse_release(version: str) -> tuple[tuple[int, ...], bool] | None:
 
 
 def defects_of_files(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Diagnostic, ...]:
-    """The known defects that concern one or two files; a pair of two frameworks is asked as one."""
+    """The known defects that concern one or two files; two are asked as a pair."""
     sides = [Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True)]
-    groups = [sides] if len({side.framework for side in sides}) == len(sides) else [[side] for side in sides]
-    found: list[Diagnostic] = []
-    for group in groups:
-        by_name = {side.framework: side for side in group}
-        subject = Subject(by_name.get("megatron"), by_name.get("mindformers"), "align", {}, {})
-        found += check(subject, Selection(select=("DEF",))).diagnostics
-    return tuple(found)
+    return check(Subject(in_order(sides), "align", {}, {}), Selection(select=("DEF",))).diagnostics
 
 
 def defects_of_written(written: Mapping[str, Config | None], source: Config | None = None) -> tuple[Diagnostic, ...]:
     """The known defects that change the numbers of written files, by their names; none that the source has as well."""
     files = {name: config for name, config in written.items() if config is not None}
     sides = {one.framework: _side(one) for one in (source, *files.values()) if one is not None}
-    subject = Subject(sides.get("megatron"), sides.get("mindformers"), "train", {}, {})
+    subject = Subject(in_order(sides.values()), "train", {}, {})
     if not any(one.severity is None and rule_of(code).effect == "numbers" for code, one in advisories(subject)):
         return ()
     found = [

@@ -12,7 +12,7 @@ from ...mapper.recipe.reading import side_of
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.plain_values import is_mapping
-from ..comparison import DIFFERENCES, differences
+from ..comparison import DIFFERENCES, differences, side_values
 from ..messages_compiled import say
 from ..naming import display_value, key_spelling, labels
 from ..places import Places, Spot, places_of
@@ -122,11 +122,11 @@ def _difference_of(subject: Subject, name: FieldName) -> Found | None:
     english, chinese = labels(name).both()
     values = {
         "label": english, "label_zh": chinese, "a": one, "b": other,
-        "a_from": _source_keys(left, name), "b_from": _source_keys(right, name),
+        "a_from": _source_keys(left, name), "b_from": _source_keys(right, name), **side_values(left, right),
     }  # fmt: skip
     apart = _differing_fields(subject)
     alone = not any(field in apart for side in (left, right) for field in source_fields(side, name))
-    note = Note(_place(left, name, apart), *say.in_megatron(value=one).both())
+    note = Note(_place(left, name, apart), *say.value_in_side(value=one, side=values["a_side"]).both())
     return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
 
 
@@ -257,4 +257,4 @@ def _place(side: Side, name: FieldName, apart: frozenset[str]) -> Place:
         spot for field in source_fields(side, name) if field in apart and (spot := places.main_spot(field)) is not None
     ]
     spots = [spot for spot in spots if spot.is_written] or _source_spots(side, name)
-    return at_span(side.framework, spots[0].span if spots else places.end_of(""))
+    return at_span(side, spots[0].span if spots else places.end_of(""))

@@ -6,6 +6,7 @@ said here: a field that both have is compared.
 
 from __future__ import annotations
 
+from ...mapper.equality import is_identical
 from ...mapper.recipe.reading import side_of
 from ...mapper.recipe.vocabulary import vocabulary
 from ...mappings.keys_compiled import RUN_MODE
@@ -13,15 +14,17 @@ from ...mappings.tables import rows_of, table
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.message import NOTHING
+from ..comparison import side_values
 from ..messages_compiled import say
 from ..naming import display_value
 from ..registry import compared_fields
-from ..rule import Found, at_key, at_span
+from ..rule import Found, Note, at_key, at_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from ...mapper.translate.result import ReportRow
+    from ...schemas.diagnostic import Severity
     from ...schemas.message import Words
     from ..subject import Side, Subject
 
@@ -32,11 +35,18 @@ _LOST = ("dropped", "approximate")
 
 
 def settings_without_equivalent(subject: Subject) -> Iterator[Found]:
-    """Written settings with numeric impact that the other framework has no equal for."""
+    """Written settings with numeric impact that the other framework has no equal for.
+
+    Of two files of one framework they are the keys that no field compares, with other values.
+    """
+    pair = subject.pair
+    if pair is not None and subject.of_two_frameworks is None:
+        yield from _keys_apart(*pair)
+        return
     for side in subject.sides:
         if side.framework == "mindformers" and side.config.value(RUN_MODE) not in _TRAINS:
             continue
-        other = next((one for one in subject.sides if one is not side), None)
+        other = subject.partner(side)
         if other is not None and not _has_settings_without_equivalent(side, other, subject.profile):
             continue
         for row in loss_rows(subject, side):
@@ -44,6 +54,28 @@ def settings_without_equivalent(subject: Subject) -> Iterator[Found]:
             place = None if compared else _first_accepted_key(side, row.source)
             if place is not None:
                 yield _loss_finding(side, other, row, place)
+
+
+def _keys_apart(left: Side, right: Side) -> Iterator[Found]:
+    """The keys without a field that change numbers and have another value on each side."""
+    known = {entry.key: entry for side in (left, right) for entry in side.recipe.unmapped}
+    for key, entry in known.items():
+        held = [side.setting(key) for side in (left, right)]
+        values = [None if one is None else one.value for one in held]
+        is_open = any(one is not None and not one.decided for one in held)
+        if entry.impact == "numerics" and not is_open and not is_identical(*values):
+            yield _apart_finding(key, left, right, severity="error" if entry.sure else None)
+
+
+def _apart_finding(key: str, left: Side, right: Side, *, severity: Severity | None) -> Found:
+    """A key with its two values, at the side that writes it."""
+    side, other = (left, right) if right.explicit(key) is None else (right, left)
+    a, b = (display_value(one.config.value(key)) for one in (left, right))
+    given = side.setting(key)
+    values = {"key": (given and given.flag) or key, "a": a, "b": b, **side_values(left, right)}
+    note = Note(at_key(other, key), *say.key_is_here(key=values["key"]).both())
+    notes = () if other.explicit(key) is None else (note,)
+    return Found(at_key(side, key), values, notes, variant="apart", severity=severity)
 
 
 def _loss_finding(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
@@ -59,7 +91,7 @@ def _loss_finding(side: Side, other: Side | None, row: ReportRow, place: str) ->
     }
     fields = () if row.field is None else (row.field,)
     severity = "error" if other is not None and _is_sure(side, row) else None
-    return Found(at_key(side.framework, place), values, fields=fields, severity=severity)
+    return Found(at_key(side, place), values, fields=fields, severity=severity)
 
 
 def _near_key(side: Side, place: str) -> Words:
@@ -91,8 +123,8 @@ def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
     other_may = any(word.may_split for one in subject.sides if one is not side for word in one.config.unresolved)
     why = purpose.problem.words()
     yield Found(
-        at_span(side.framework, purpose.problem.span),
-        {"other": _NAMES[side.framework], "why": why.en, "why_zh": why.zh},
+        at_span(side, purpose.problem.span),
+        {"other": subject.names()[side is subject.sides[0]], "why": why.en, "why_zh": why.zh},
         severity="warning" if by_program or other_may else None,
     )
 
@@ -100,7 +132,7 @@ def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
 def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
     """The rows of the loss report that change numbers and that the file itself asks for."""
     known = subject.worked_out
-    name = f"lost of {side.framework}"
+    name = f"lost of {subject.letter(side)}"
     if name not in known:
         known[name] = tuple(_translated_losses(subject, side))
     return cast("tuple[ReportRow, ...]", known[name])
@@ -112,7 +144,7 @@ def _translated_losses(subject: Subject, side: Side) -> Iterable[ReportRow]:
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it
-    other = next((one for one in subject.sides if one is not side), None)
+    other = subject.partner(side)
     version = dialect = None
     if other is not None and other.config.dialect != "legacy":
         version = other.config.framework_version

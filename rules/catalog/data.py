@@ -31,17 +31,17 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
     if side is None or given is None or side.config.dialect == "dynamic":
         return
     if given.value == 0:
-        yield Found(at_key("mindformers", "seed"), _reason_values(say.when_it_is_zero()))
+        yield Found(at_key(side, "seed"), _reason_values(say.when_it_is_zero()))
         return
     switch, kind = PARALLEL_SWITCHES
     mode = side.config.value(kind)
     if side.config.is_on(switch) and str(mode).lower() in [str(entry) for entry in _PARALLEL_MODES]:
         notes = tuple(
-            Note(at_key("mindformers", given.key), *say.key_is(key=given.key, value=given.value).both())
+            Note(at_key(side, given.key), *say.key_is(key=given.key, value=given.value).both())
             for key in PARALLEL_SWITCHES
             if (given := side.explicit(key)) is not None
         )
-        yield Found(at_key("mindformers", "seed"), _reason_values(say.in_parallel_mode(mode=mode)), notes)
+        yield Found(at_key(side, "seed"), _reason_values(say.in_parallel_mode(mode=mode)), notes)
 
 
 def _reason_values(said: Words) -> dict[str, object]:
@@ -62,9 +62,9 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
         return
     for key in DATA_LENGTHS:
         if side.config.value(f"{loader}.{key}") is None and f"{loader}.{key}" not in _undecided_keys(side):
-            yield Found(at_key("mindformers", f"{loader}.{key}"), {"key": f"{loader}.{key}"}, variant="length")
+            yield Found(at_key(side, f"{loader}.{key}"), {"key": f"{loader}.{key}"}, variant="length")
     for name in (*(() if dynamic else DATA_REQUIRED), *_TOKENS):
-        place = at_key("mindformers", f"{loader}.config.{name}")
+        place = at_key(side, f"{loader}.config.{name}")
         if side.config.value(place.name) is not None:
             continue
         if name in _TOKENS:
@@ -90,8 +90,8 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
     data = side.explicit(f"{LOADER['static']}.{DATA_LENGTH}")
     length = side.value("data.sequence_length")
     if data is not None and isinstance(data.value, int) and length is not None and data.value != length:
-        note = Note(on("mindformers", "data.sequence_length"), *say.model_has(length=length).both())
-        place = at_key("mindformers", data.key)
+        note = Note(on(side, "data.sequence_length"), *say.model_has(length=length).both())
+        place = at_key(side, data.key)
         repair = Repair("unsafe", (Change("set", place, str(length)),))
         yield Found(place, {"data": data.value, "model": length}, (note,), repair=repair)
 
@@ -103,9 +103,9 @@ def _mask_of_another_length(side: Side) -> Iterator[Found]:
     if any(side.config.is_on(key) for key in DYNAMIC_LENGTH["made"]):
         return  # the data's own mask, or one that is as large whatever comes
     if data is not None and isinstance(data.value, int) and isinstance(length, int) and data.value != length:
-        place = at_key("mindformers", DYNAMIC_LENGTH["model"])
+        place = at_key(side, DYNAMIC_LENGTH["model"])
         given = side.explicit(DYNAMIC_LENGTH["model"]) is not None
         notes = (Note(place, *say.model_has(length=length).both()),) if given else ()
         change = Change("set", place, str(data.value))
         repair = Repair("unsafe", (change,))
-        yield Found(at_key("mindformers", data.key), {"data": data.value, "model": length}, notes, repair=repair)
+        yield Found(at_key(side, data.key), {"data": data.value, "model": length}, notes, repair=repair)

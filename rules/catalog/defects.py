@@ -49,11 +49,11 @@ def rule_of(code: str) -> Rule:
 
 def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
     """The code and the finding of every known defect that concerns one of the files."""
-    concerning = {side.framework: list(_matching_defects(side)) for side in subject.sides}
-    met = {code for rows in concerning.values() for code, *_ in rows}
-    for side in subject.sides:
-        for code, place, doubts, cancels in concerning[side.framework]:
-            at = Place(side.framework, "field" if place[0] == "field" else "key", place[1])
+    concerning = [list(_matching_defects(side)) for side in subject.sides]
+    met = {code for rows in concerning for code, *_ in rows}
+    for side, rows in zip(subject.sides, concerning, strict=True):
+        for code, place, doubts, cancels in rows:
+            at = Place(side, "field" if place[0] == "field" else "key", place[1])
             if any(other in met for other in cancels):
                 yield code, Found(at, {CANCELLED: True}, variant="both", severity="info")
             elif doubts:

@@ -23,7 +23,7 @@ def _unwanted_value(side: Side | None, name: str, wanted: tuple[str, ...]) -> It
         return
     value = side.environment(name)
     if (value or "").lower() not in wanted:
-        place: Place = at_environment(side.framework, name)
+        place: Place = at_environment(side, name)
         yield Found(place, {"value": display_value(value)})
 
 
@@ -57,15 +57,15 @@ def not_deterministic(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         if side.value("run.deterministic") is False:
             key = key_of(side, "run.deterministic")
-            yield Found(on(side.framework, "run.deterministic"), {"key": key, "value": "off"})
+            yield Found(on(side, "run.deterministic"), {"key": key, "value": "off"})
 
 
 def graph_kernel_on(subject: Subject) -> Iterator[Found]:
     """Graph kernel fusion rewrites operators."""
     side = subject.mindformers
     given = None if side is None else side.explicit("context.enable_graph_kernel")
-    if given is not None and given.is_on:
-        place = at_key("mindformers", "context.enable_graph_kernel")
+    if side is not None and given is not None and given.is_on:
+        place = at_key(side, "context.enable_graph_kernel")
         repair = Repair("unsafe", (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
@@ -76,7 +76,7 @@ def local_norm_off(subject: Subject) -> Iterator[Found]:
     if side is None or side.config.dialect == "dynamic" or side.value("gradient.local_norm") is True:
         return
     if side.config.value(RUN_MODE) in (None, "train", "finetune"):
-        yield Found(at_key("mindformers", LOCAL_NORM))
+        yield Found(at_key(side, LOCAL_NORM))
 
 
 def ends_early(subject: Subject) -> Iterator[Found]:
@@ -91,7 +91,7 @@ def ends_early(subject: Subject) -> Iterator[Found]:
 
 
 def _end_finding(side: Side, field: FieldName, where: Words) -> Found:
-    return Found(on(side.framework, field), {"key": key_of(side, field), "where": where.en, "where_zh": where.zh})
+    return Found(on(side, field), {"key": key_of(side, field), "where": where.en, "where_zh": where.zh})
 
 
 def _steps(side: Side) -> int | None:

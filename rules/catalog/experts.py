@@ -46,7 +46,7 @@ def aux_loss_large(subject: Subject) -> Iterator[Found]:
         if not side.value("moe.num_experts") or side.value("moe.router.balancing") == "none":
             continue
         value = _largest(side.value("moe.aux_loss_coefficient"))
-        place, key = on(side.framework, "moe.aux_loss_coefficient"), key_of(side, "moe.aux_loss_coefficient")
+        place, key = on(side, "moe.aux_loss_coefficient"), key_of(side, "moe.aux_loss_coefficient")
         if value >= limit:
             yield Found(place, {"key": key, "value": display_value(value), "maximum": limit}, variant="large")
         elif value and subject.profile == "align":
@@ -62,14 +62,15 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
     left, right, a, b = both
     row = difference_of(name, left.recipe, right.recipe)
     if row is None or row.status == "equal":
-        yield from _other_word(a.value, left, right)
+        if subject.of_two_frameworks:
+            yield from _other_word(a.value, left, right)
         return
     found = difference(name, a.value, b.value, left, right)
     if row.counts is False:
         if "explicit" in (a.origin, b.origin) and not is_alike(name, left.recipe, right.recipe):
             yield found._replace(variant="idle", severity="info")
         return
-    if a.value == "seq_aux_loss" and b.value == "aux_loss":
+    if subject.of_two_frameworks and a.value == "seq_aux_loss" and b.value == "aux_loss":
         micro = next((size for side in subject.sides if (size := side.value("batch.micro_size")) != 1), None)
         yield found._replace(
             values={**found.values, "micro": display_value(micro)}, variant="batch", severity="warning"
@@ -92,7 +93,7 @@ def router_dtype(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         value = side.value("moe.router.dtype")
         if side.value("moe.num_experts") and isinstance(value, str) and value not in ("float32", "float64"):
-            yield Found(on(side.framework, "moe.router.dtype"), {"value": value})
+            yield Found(on(side, "moe.router.dtype"), {"value": value})
 
 
 def shared_size_disagrees(subject: Subject) -> Iterator[Found]:
@@ -108,8 +109,8 @@ def shared_size_disagrees(subject: Subject) -> Iterator[Found]:
         return
     if isinstance(total.value, int) and total.value != number.value * width:
         values = {"number": number.value, "width": width, "total": total.value}
-        note = Note(at_key("mindformers", total.key), *say.total_width_counts().both())
-        yield Found(at_key("mindformers", number.key), values, (note,))
+        note = Note(at_key(side, total.key), *say.total_width_counts().both())
+        yield Found(at_key(side, number.key), values, (note,))
 
 
 def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
@@ -123,8 +124,8 @@ def dynamic_class_refuses(subject: Subject) -> Iterator[Found]:
     if experts.value:
         grouped = side.setting(RESOLVED_GROUPED)
         if grouped is not None and grouped.decided and not grouped.is_on:
-            place = at_key("mindformers", GROUPED_EXPERTS)
+            place = at_key(side, GROUPED_EXPERTS)
             repair = Repair("safe", (Change("set", place, "True"),))
             yield Found(place, repair=repair, variant="grouped")
     elif side.config.value(MODEL_TYPE["dynamic"]) == EXPERTS_ONLY_CLASS:
-        yield Found(at_key("mindformers", EXPERTS), variant="experts")
+        yield Found(at_key(side, EXPERTS), variant="experts")

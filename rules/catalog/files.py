@@ -49,7 +49,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             key, key_zh = say.what_follows_it().both() if setting is None else (setting.key, setting.key)
             reasons = {"reason": entry.reason, "reason_zh": entry.why("zh")}
             values = {"text": entry.text, **reasons, "key": key, "key_zh": key_zh}
-            yield Found(at_span(side.framework, entry.span), values)
+            yield Found(at_span(side, entry.span), values)
 
 
 def another_model(subject: Subject) -> Iterator[Found]:
@@ -78,7 +78,7 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
         if one.found_by == "builder" and one.key is not None:
             why = Words(one.en, one.zh)
             values = {"version": side.config.framework_version, "condition": one.condition, "why": why}
-            yield Found(at_key(side.framework, one.key), values, severity=None if one.certain else "warning")
+            yield Found(at_key(side, one.key), values, severity=None if one.certain else "warning")
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:
@@ -90,7 +90,7 @@ def placeholders_left(subject: Subject) -> Iterator[Found]:
                 continue
             text = None if setting.span is None else _placeholder_in(setting)
             if text is not None:
-                yield Found(at_key(side.framework, setting.key), {"value": display_value(text)})
+                yield Found(at_key(side, setting.key), {"value": display_value(text)})
 
 
 def _placeholder_in(setting: Setting) -> str | None:
@@ -126,7 +126,7 @@ def integer_where_float(subject: Subject) -> Iterator[Found]:
             continue
         if isinstance(given.value, int) and not _is_reported(side, key):
             better = f"{given.value}.0"
-            place = at_key("mindformers", key)
+            place = at_key(side, key)
             repair = Repair("safe", (Change("set", place, better),))
             yield Found(place, {"key": name, "value": given.value, "better": better}, repair=repair)
 
@@ -156,7 +156,7 @@ def folder_differences(side: Side, folder: Folder) -> Iterator[Found]:
     first = found[0].field
     assert first is not None
     yield Found(
-        on(side.framework, first),
+        on(side, first),
         {"folder": folder.recipe.file, "family": folder.recipe.dialect, "differences": told},
         fields=tuple(row.field for row in found if row.field is not None),
         severity="warning" if folder.key == TOKENIZER_MODEL else None,
@@ -206,13 +206,13 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
             "instead": one.instead,
             "at": one.key,
         }
-        yield Found(at_key(side.framework, one.key), values, severity=None if one.certain else "warning")
+        yield Found(at_key(side, one.key), values, severity=None if one.certain else "warning")
 
 
 def _refusals(subject: Subject) -> Iterator[tuple[Side, Refusal]]:
     """The conditions that each side does not meet, which its reader does not report."""
     for side in subject.sides:
-        name = f"refusals of {side.framework}"
+        name = f"refusals of {subject.letter(side)}"
         if name not in subject.worked_out:
             subject.worked_out[name] = startup_refusals(side.config, side.recipe)
         for one in cast("tuple[Refusal, ...]", subject.worked_out[name]):

@@ -39,7 +39,7 @@ def inert_arguments(subject: Subject) -> Iterator[Found]:
                 say.add_the_switch_or_remove(flag=flag) if lacks else say.remove_what_does_not_go_with(flag=rival_flag)
             )
             yield Found(
-                at_key("megatron", key),
+                at_key(side, key),
                 {
                     "flag": given.flag or key,
                     "gate": gate.en,
@@ -79,12 +79,12 @@ def without_gate(subject: Subject) -> Iterator[Found]:
     for key, gate in KEYS["together"]:
         given = side.explicit(key)
         if given is not None and given.acceptance == "accepted" and given.value and not side.config.value(gate):
-            yield Found(at_key("mindformers", key), {"key": _last_part(key), "gate": f"{_last_part(gate)}: True"})
+            yield Found(at_key(side, key), {"key": _last_part(key), "gate": f"{_last_part(gate)}: True"})
     section = "model" if side.config.dialect == "dynamic" else "model.model_config"
     own = side.explicit(f"{section}.{LINEAR_BIAS}")
     if own is not None and own.decided and not own.is_on and side.value("model.bias_linear") is True:
-        note = Note(on("mindformers", "model.bias_linear"), *say.every_layer_has_bias().both())
-        yield Found(at_key("mindformers", own.key), {"key": LINEAR_BIAS}, (note,), variant="covered", severity="info")
+        note = Note(on(side, "model.bias_linear"), *say.every_layer_has_bias().both())
+        yield Found(at_key(side, own.key), {"key": LINEAR_BIAS}, (note,), variant="covered", severity="info")
 
 
 def never_read(subject: Subject) -> Iterator[Found]:
@@ -100,9 +100,7 @@ def never_read(subject: Subject) -> Iterator[Found]:
     for name, alike in unread.items():
         given = side.explicit(f"model.model_config.{name}")
         if given is not None and given.acceptance == "accepted" and given.value not in alike:
-            yield Found(
-                at_key("mindformers", given.key), {"key": name, "value": display_value(given.value), "version": version}
-            )
+            yield Found(at_key(side, given.key), {"key": name, "value": display_value(given.value), "version": version})
 
 
 def decided_by_class(subject: Subject) -> Iterator[Found]:
@@ -119,7 +117,7 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
             given = side.explicit(key)
             if given is not None and given.acceptance == "accepted" and (given.value or None) != (effective or None):
                 values = {"key": _last_part(given.key), "class": kind, "value": display_value(effective or False)}
-                yield Found(at_key("mindformers", given.key), values)
+                yield Found(at_key(side, given.key), values)
 
 
 def _single_keys(name: FieldName, dialect: SideName, version: str) -> Iterator[str]:
@@ -144,7 +142,7 @@ def two_names(subject: Subject) -> Iterator[Found]:
             continue  # the reader has said so
         used = first if other.acceptance != "accepted" else second
         yield Found(
-            at_key("mindformers", one.key),
+            at_key(side, one.key),
             {
                 "first": first,
                 "a": display_value(one.value),
@@ -152,7 +150,7 @@ def two_names(subject: Subject) -> Iterator[Found]:
                 "b": display_value(other.value),
                 "used": used,
             },
-            (Note(at_key("mindformers", other.key), *say.key_is_here(key=second).both()),),
+            (Note(at_key(side, other.key), *say.key_is_here(key=second).both()),),
         )
 
 

@@ -50,7 +50,7 @@ def interleaved_rotary(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     given = None if side is None else side.explicit(INTERLEAVED_ROTARY)
     if side is not None and given is not None and given.is_on and side.config.dialect != "dynamic":
-        yield Found(at_key("mindformers", given.key), {"version": side.config.framework_version})
+        yield Found(at_key(side, given.key), {"version": side.config.framework_version})
 
 
 def latent_attention_local(subject: Subject) -> Iterator[Found]:
@@ -59,7 +59,7 @@ def latent_attention_local(subject: Subject) -> Iterator[Found]:
     if side is None or side.value("attention.latent.enabled") is not True:
         return
     if side.value("environment.transformer_impl") == "local":
-        yield Found(on("megatron", "environment.transformer_impl"))
+        yield Found(on(side, "environment.transformer_impl"))
 
 
 def yarn_mscale(subject: Subject) -> Iterator[Found]:
@@ -67,9 +67,10 @@ def yarn_mscale(subject: Subject) -> Iterator[Found]:
 
     MindSpore Transformers before 1.8 has no such factor, whatever its file says.
     """
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None or not _extends(subject):
+    pair = subject.of_two_frameworks
+    if pair is None or not _extends(subject):
         return
+    left, right = pair
     scales = right.config.framework_version in SINCE["mindformers"]["extended_amplitude"]
     for side in subject.sides if scales else (left,):
         one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")
@@ -79,7 +80,7 @@ def yarn_mscale(subject: Subject) -> Iterator[Found]:
                 "all_dim": display_value(other),
                 "version": right.config.framework_version,
             }
-            yield Found(on(side.framework, "position.yarn.mscale"), values, variant="" if scales else "none")
+            yield Found(on(side, "position.yarn.mscale"), values, variant="" if scales else "none")
 
 
 def _extends(subject: Subject) -> bool:
@@ -94,22 +95,23 @@ def dropout_in_alignment(subject: Subject) -> Iterator[Found]:
         for name in ("model.hidden_dropout", "attention.dropout"):
             value = side.value(name)
             if isinstance(value, (int, float)) and value > 0:
-                yield Found(
-                    on(side.framework, name), {"key": key_of(side, name), "value": display_value(value)}, fields=(name,)
-                )
+                yield Found(on(side, name), {"key": key_of(side, name), "value": display_value(value)}, fields=(name,))
 
 
 def attention_dropout_without_effect(subject: Subject) -> Iterator[Found]:
     """The dynamic graph takes the key in and never passes it to its attention."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None or right.config.dialect != "dynamic":
+    pair = subject.pair
+    if pair is None:
         return
     name = "attention.dropout"
-    one, other = left.value(name), right.value(name)
-    if isinstance(one, float) and one > 0 and isinstance(other, float) and other > 0:
-        note = Note(on("megatron", name), *say.drops_attention_weights().both())
-        values = {"key": key_of(right, name), "value": display_value(other), "other": display_value(one)}
-        yield Found(on("mindformers", name), values, (note,))
+    for (left, right), title in zip((pair, pair[::-1]), subject.names(), strict=True):
+        if right.config.dialect != "dynamic" or left.config.dialect == "dynamic":
+            continue
+        one, other = left.value(name), right.value(name)
+        if isinstance(one, float) and one > 0 and isinstance(other, float) and other > 0:
+            note = Note(on(left, name), *say.drops_attention_weights().both())
+            values = {"key": key_of(right, name), "value": display_value(other), "other": display_value(one)}
+            yield Found(on(right, name), {**values, "other_side": title}, (note,))
 
 
 def latent_attention_bias(subject: Subject) -> Iterator[Found]:
@@ -119,8 +121,8 @@ def latent_attention_bias(subject: Subject) -> Iterator[Found]:
         return
     if side.value("attention.latent.enabled") is True and side.value("model.bias_linear") is True:
         yield Found(
-            on("mindformers", "model.bias_linear"),
-            notes=(Note(on("mindformers", "attention.latent.enabled"), *say.latent_attention().both()),),
+            on(side, "model.bias_linear"),
+            notes=(Note(on(side, "attention.latent.enabled"), *say.latent_attention().both()),),
         )
 
 
@@ -132,16 +134,17 @@ def mtp_with_tied_embeddings(subject: Subject) -> Iterator[Found]:
     depth = side.value("mtp.num_layers")
     if isinstance(depth, int) and depth > 0 and side.value("model.tie_embeddings") is True:
         yield Found(
-            on("mindformers", "model.tie_embeddings"),
-            notes=(Note(on("mindformers", "mtp.num_layers"), *say.multi_token_prediction().both()),),
+            on(side, "model.tie_embeddings"),
+            notes=(Note(on(side, "mtp.num_layers"), *say.multi_token_prediction().both()),),
         )
 
 
 def swiglu_fusion(subject: Subject) -> Iterator[Found]:
     """SwiGLU is fused on both sides or on neither."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None or not (left.value("activation.gated") and right.value("activation.gated")):
+    pair = subject.of_two_frameworks
+    if pair is None or not all(side.value("activation.gated") for side in pair):
         return
+    left, right = pair
     if left.value("activation.function") != "silu":
         return
     fused = left.value("fusion.bias_swiglu") is not False
@@ -158,10 +161,10 @@ def swiglu_fusion(subject: Subject) -> Iterator[Found]:
         values[letter], values[f"{letter}_zh"] = (say.fused() if one else say.small_operators()).both()
         origin = describe_origin(side, name, places_of(side).spots(name))
         values[f"{letter}_from"], values[f"{letter}_from_zh"] = origin.both()
-    note = Note(on("megatron", "fusion.bias_swiglu"), *say.fusion_of_other_side().both())
+    note = Note(on(left, "fusion.bias_swiglu"), *say.fusion_of_other_side().both())
     # By default Megatron-LM fuses and MindSpore Transformers does not; the other way round somebody chose it.
     severity = "warning" if also and subject.profile == "align" else None
-    yield Found(on("mindformers", "activation.function"), values, (note,), severity=severity)
+    yield Found(on(right, "activation.function"), values, (note,), severity=severity)
 
 
 def two_activations(subject: Subject) -> Iterator[Found]:
@@ -172,18 +175,18 @@ def two_activations(subject: Subject) -> Iterator[Found]:
     for key in OTHER_ACTIVATIONS:
         given = side.explicit(key)
         if given is not None and given.is_on:
-            note = Note(at_key("megatron", "swiglu"), *say.swiglu_asked_for().both())
-            yield Found(at_key("megatron", key), {"flag": given.flag or key}, (note,))
+            note = Note(at_key(side, "swiglu"), *say.swiglu_asked_for().both())
+            yield Found(at_key(side, key), {"flag": given.flag or key}, (note,))
 
 
 def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     """A vocabulary that the two files give by different numbers, which padding makes equal."""
-    left, right = subject.megatron, subject.mindformers
-    if left is None or right is None:
+    if subject.of_two_frameworks is None:
         return
+    left, right = subject.of_two_frameworks
     size, padded = left.value("model.vocab_size"), left.value("model.padded_vocab_size")
     divisor = left.value("model.vocab_divisor")
-    at = at_key("megatron", VOCABULARY_DIVISOR)
+    at = at_key(left, VOCABULARY_DIVISOR)
     if padded is None:
         if left.explicit(at.name) is not None:
             yield Found(at, {"divisor": display_value(divisor)}, variant="unknown")
@@ -194,9 +197,9 @@ def vocabulary_padded(subject: Subject) -> Iterator[Found]:
     if padded == size + (left.value("tokenizer.type") == "NullTokenizer") and left.explicit(at.name) is None:
         return  # the null tokenizer adds one token, and nothing is padded
     values = {"size": display_value(size), "padded": display_value(padded), "divisor": display_value(divisor)}
-    note = Note(on("megatron", "model.vocab_size"), *say.tokens_before_padding(size=size).both())
+    note = Note(on(left, "model.vocab_size"), *say.tokens_before_padding(size=size).both())
     notes = (
         note,
-        Note(at_key("megatron", VOCABULARY_DIVISOR), *say.padded_to_multiple(divisor=divisor).both()),
+        Note(at_key(left, VOCABULARY_DIVISOR), *say.padded_to_multiple(divisor=divisor).both()),
     )
-    yield Found(at_key("mindformers", given.key), values, notes)
+    yield Found(at_key(right, given.key), values, notes)

@@ -31,7 +31,7 @@ def not_equal_to_adam(subject: Subject) -> Iterator[Found]:
         return
     kind = side.setting("optimizer.type")
     if kind is not None and kind.value == _NOT_ADAM:
-        place = at_key("mindformers", "optimizer.type")
+        place = at_key(side, "optimizer.type")
         repair = Repair("unsafe", (Change("set", place, "AdamW"),))
         yield Found(place, {"type": kind.value}, repair=repair)
 
@@ -50,7 +50,7 @@ def schedule_missing(subject: Subject) -> Iterator[Found]:
         severity = "info" if _same_rates(subject) else None
         if not subject.is_pair and side.explicit(OPTIMIZER_RATE) is None:
             severity = "warning"
-        yield Found(at_key("mindformers", SCHEDULE["static"]), severity=severity)
+        yield Found(at_key(side, SCHEDULE["static"]), severity=severity)
 
 
 def has_schedule(side: Side) -> bool:
@@ -72,8 +72,8 @@ def fused_first_steps(subject: Subject) -> Iterator[Found]:
     """The fused AdamW, where the YAML asks for it, starts the learning-rate schedule at step -1."""
     side = subject.mindformers
     fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
-    if fused is not None and fused.is_on:
-        place = at_key("mindformers", FUSED_OPTIMIZER)
+    if side is not None and fused is not None and fused.is_on:
+        place = at_key(side, FUSED_OPTIMIZER)
         repair = Repair("unsafe", (Change("set", place, "False"),))
         yield Found(place, repair=repair)
 
@@ -87,7 +87,7 @@ def unusual_values(subject: Subject) -> Iterator[Found]:
             value = side.value(name)
             if isinstance(value, (int, float)) and not is_equal(value, recommended):
                 yield Found(
-                    on(side.framework, name),
+                    on(side, name),
                     {
                         "key": key_of(side, name),
                         "value": display_value(value),
@@ -105,17 +105,18 @@ def weight_decay_scope(subject: Subject) -> Iterator[Found]:
     side, key = given
     setting = side.config.settings[key]
     value = " ".join(setting.raw) if setting.raw else display_value(setting.value)
-    texts = {"key": setting.flag or key, "value": value}
+    texts: dict[str, object] = {"key": setting.flag or key, "value": value}
     sets = _decayed_sets(subject)
     if sets is None:
-        yield Found(at_key(side.framework, key), texts, variant="undecided")
+        yield Found(at_key(side, key), texts, variant="undecided")
         return
     one, other = sets
     apart = [name for name in one if name in other and one[name] is not other[name]]
     if apart:
         kinds = dict.fromkeys(map(_without_numbers, apart))
         counts = {"a": sum(one.values()), "b": sum(other.values()), "total": len(one), "apart": len(apart)}
-        yield Found(at_key(side.framework, key), {**texts, **counts, "names": ", ".join(kinds)})
+        texts |= dict(zip(("a_side", "b_side"), subject.names(), strict=True))
+        yield Found(at_key(side, key), {**texts, **counts, "names": ", ".join(kinds)})
 
 
 def _without_numbers(name: str) -> str:
@@ -135,9 +136,11 @@ def _decayed_sets(subject: Subject) -> tuple[dict[str, bool], dict[str, bool]] |
     """The parameters of both sides, true if they are decayed; None if a size or a name is open."""
     from ...mapper.weight_layout import UndecidedSizeError, decayed_weights
 
-    left, right = subject.megatron, subject.mindformers
+    if subject.pair is None:
+        return None
+    left, right = subject.pair
     # Which norms of latent attention have a name of their own depends on the implementation of its layers.
-    if left is None or right is None or left.value("attention.latent.enabled") is not False:
+    if any(side.value("attention.latent.enabled") is not False for side in subject.sides):
         return None
     try:
         return decayed_weights(left.recipe, left.config), decayed_weights(right.recipe, right.config)

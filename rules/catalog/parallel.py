@@ -30,9 +30,7 @@ def on_in_alignment(subject: Subject) -> Iterator[Found]:
         for name, off in _OFF.items():
             value = side.value(name)
             if value is not None and value != off:
-                yield Found(
-                    on(side.framework, name), {"key": key_of(side, name), "value": display_value(value)}, fields=(name,)
-                )
+                yield Found(on(side, name), {"key": key_of(side, name), "value": display_value(value)}, fields=(name,))
 
 
 def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
@@ -54,10 +52,10 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
             spelled = " × ".join(f"{key_of(side, name)} {value}" for name, value in above)
             (first, _), *others = above
             yield Found(
-                on(side.framework, first),
+                on(side, first),
                 {"world": world, "product": product, "spelled": spelled},
                 tuple(
-                    Note(on(side.framework, name), *say.key_is(key=key_of(side, name), value=value).both())
+                    Note(on(side, name), *say.key_is(key=key_of(side, name), value=value).both())
                     for name, value in others
                 ),
             )
@@ -76,9 +74,9 @@ def _sequence_asked_for(side: Side) -> Place | None:
     """The place at which sequence parallelism is switched on, whatever the framework makes of it."""
     if side.framework == "mindformers":
         given = side.explicit(SEQUENCE_PARALLEL)
-        return at_key("mindformers", given.key) if given is not None and given.is_on else None
+        return at_key(side, given.key) if given is not None and given.is_on else None
     words = () if side.config.launch is None else side.config.launch.arguments
-    return next((at_span("megatron", word.span) for word in words if word.text == SEQUENCE_FLAG), None)
+    return next((at_span(side, word.span) for word in words if word.text == SEQUENCE_FLAG), None)
 
 
 def layers_do_not_divide(subject: Subject) -> Iterator[Found]:
@@ -91,9 +89,9 @@ def layers_do_not_divide(subject: Subject) -> Iterator[Found]:
         pieces = stages * (chunks if isinstance(chunks, int) and chunks > 1 else 1)
         if layers % pieces and not _uneven_on_purpose(side):
             yield Found(
-                on(side.framework, "model.num_layers"),
+                on(side, "model.num_layers"),
                 {"layers": layers, "stages": pieces},
-                (Note(on(side.framework, "parallel.pipeline_size"), *say.stages(stages=stages).both()),),
+                (Note(on(side, "parallel.pipeline_size"), *say.stages(stages=stages).both()),),
             )
 
 
@@ -116,9 +114,9 @@ def dropout_with_recompute(subject: Subject) -> Iterator[Found]:
         value = side.value(name)
         if isinstance(value, (int, float)) and value > 0:
             yield Found(
-                on("mindformers", name),
+                on(side, name),
                 {"dropout": display_value(value)},
-                (Note(on("mindformers", "recompute.granularity"), *say.recomputation().both()),),
+                (Note(on(side, "recompute.granularity"), *say.recomputation().both()),),
             )
             return
 
@@ -133,6 +131,6 @@ def interleave_refused(subject: Subject) -> Iterator[Found]:
     if side is None or given is None or side.config.dialect != "static":
         return
     if isinstance(given.value, int) and given.value > 1:
-        place = at_key("mindformers", INTERLEAVED_COPIES)
+        place = at_key(side, INTERLEAVED_COPIES)
         repair = Repair("unsafe", (Change("set", place, "1"),))
         yield Found(place, {"value": given.value}, repair=repair)

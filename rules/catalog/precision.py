@@ -26,32 +26,32 @@ def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
         given = side.explicit(key)
         if given is None or given.acceptance != "accepted" or dtype_name(given.value) in ("float32", True):
             continue  # float32 is what the kernel computes in
-        yield Found(at_key("mindformers", key), {"key": name, "value": display_value(given.value)})
+        yield Found(at_key(side, key), {"key": name, "value": display_value(given.value)})
 
 
 def embedding_precision(subject: Subject) -> Iterator[Found]:
     """Weights that are stored in one type and computed in another are cast somewhere; the embedding shows it first."""
-    left, right = subject.megatron, subject.mindformers
-    if right is None or left is None:
+    if subject.of_two_frameworks is None:
         return
+    left, right = subject.of_two_frameworks
     params, compute = right.value("precision.params_dtype"), right.value("precision.compute_dtype")
     if params is None or compute is None:
         return
     own = next((given for given in map(right.explicit, _embedding_keys(right)) if given is not None), None)
     other = left.value("precision.compute_dtype")
     notes = (
-        Note(on("mindformers", "precision.compute_dtype"), *say.type_of_computation().both()),
-        Note(on("megatron", "precision.compute_dtype"), *say.same_on_other_side().both()),
+        Note(on(right, "precision.compute_dtype"), *say.type_of_computation().both()),
+        Note(on(left, "precision.compute_dtype"), *say.same_on_other_side().both()),
     )
     values = {"params": display_value(params), "compute": display_value(compute), "other": display_value(other)}
     loud = "warning" if subject.profile == "align" else None
     if own is not None and own.acceptance == "accepted" and dtype_name(own.value) != params:
         values["params"] = display_value(own.value)
-        yield Found(at_key("mindformers", own.key), values, notes, severity=loud)
+        yield Found(at_key(right, own.key), values, notes, severity=loud)
     elif isinstance(other, str) and other != compute:
-        yield Found(on("mindformers", "precision.compute_dtype"), values, notes[1:], variant="differs", severity=loud)
+        yield Found(on(right, "precision.compute_dtype"), values, notes[1:], variant="differs", severity=loud)
     elif params != compute:
-        yield Found(on("mindformers", "precision.params_dtype"), values, notes)
+        yield Found(on(right, "precision.params_dtype"), values, notes)
 
 
 def _embedding_keys(side: Side) -> tuple[str, ...]:
@@ -64,7 +64,7 @@ def params_not_fp32(subject: Subject) -> Iterator[Found]:
     side = subject.mindformers
     value = None if side is None else side.value("precision.params_dtype")
     if side is not None and isinstance(value, str) and value != "float32":
-        yield Found(on("mindformers", "precision.params_dtype"), {"value": value, "key": _name(side)})
+        yield Found(on(side, "precision.params_dtype"), {"value": value, "key": _name(side)})
 
 
 def _name(side: Side) -> str:

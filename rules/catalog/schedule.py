@@ -6,7 +6,7 @@ from ...mapper.equality import is_equal
 from ...mapper.recipe.values import open_because
 from ...mappings.keys_compiled import FUSED_OPTIMIZER, SCHEDULE, SCHEDULE_CLASS, SCHEDULE_PIECES, WARMUP_SHARE
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ..comparison import difference, with_repair
+from ..comparison import difference, side_values, with_repair
 from ..messages_compiled import say
 from ..naming import display_value
 from ..rule import Found, Note, at_key, on
@@ -36,18 +36,15 @@ _STEPS = 1000
 
 def values_differ(subject: Subject) -> Iterator[Found]:
     """Each value that draws the curve; where the curves do not differ within the run, that is said with it."""
-    if not differing_fields(subject):
+    pair = subject.pair
+    if pair is None or not differing_fields(subject) or any(map(_has_no_schedule, pair)):
         return
-    left, right = subject.megatron, subject.mindformers
-    assert left is not None
-    assert right is not None
-    if right.value("schedule.style") is None:
-        return
+    left, right = pair
     same, cut = _has_same_curve(subject), _cut_to_whole_steps(subject)
     for name in differing_fields(subject):
         a, b = left.field(name), right.field(name)
         found = difference(name, a and a.value, b and b.value, left, right)
-        found = found._replace(notes=(*found.notes, *_pieces(right)))
+        found = found._replace(notes=(*found.notes, *_pieces(left), *_pieces(right)))
         if cut is not None:
             said = {**found.values, "largest": cut}
             yield found._replace(values=said, variant="cut")
@@ -57,19 +54,27 @@ def values_differ(subject: Subject) -> Iterator[Found]:
             yield found._replace(variant="alike", severity="info")
 
 
+def _has_no_schedule(side: Side) -> bool:
+    """True if a YAML has no schedule, which a rule of its own reports."""
+    return side.framework == "mindformers" and side.value("schedule.style") is None
+
+
 def _pieces(side: Side) -> Iterator[Note]:
     """The written keys that shape a curve of several pieces."""
+    if side.framework != "mindformers":
+        return
     section = SCHEDULE["dynamic" if side.config.dialect == "dynamic" else "static"]
     for name in SCHEDULE_PIECES:
         given = side.explicit(f"{section}.{name}")
         if given is not None:
             said = say.key_is(key=given.key, value=display_value(given.value))
-            yield Note(at_key("mindformers", given.key), *said.both())
+            yield Note(at_key(side, given.key), *said.both())
 
 
 def curves_differ(subject: Subject) -> Iterator[Found]:
     """The first step at which the two learning rates part."""
-    if subject.megatron is None or subject.mindformers is None:
+    pair = subject.pair
+    if pair is None:
         return
     if not differing_fields(subject) and not _can_differ(subject):
         return
@@ -80,27 +85,28 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
     step = comparison.first_difference
     assert step is not None
     yield Found(
-        on("mindformers", _first_differing_field(subject)),
+        on(pair[1], _first_differing_field(subject)),
         {
             "step": step,
+            **side_values(*pair),
             "a": display_value(a.value(step)),
             "b": display_value(b.value(step)),
             "largest": _share_text(comparison),
         },
-        (Note(on("megatron", _first_differing_field(subject)), *say.other_curve().both()),),
+        (Note(on(pair[0], _first_differing_field(subject)), *say.other_curve().both()),),
     )
 
 
 def length_open(subject: Subject) -> Iterator[Found]:
     """Two rates that cannot be compared, because one of them follows a length that its file does not say."""
-    if subject.megatron is None or subject.mindformers is None:
+    if not subject.is_pair:
         return
     for side in subject.sides:
         reasons = open_because(side.config, side.recipe)
         names: list[FieldName] = [name for name in reasons if name.startswith("schedule.")]
         if names and _compared_curves(subject) is None:
             english, chinese = reasons[names[0]].both()
-            yield Found(on(side.framework, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
+            yield Found(on(side, names[-1]), {"reason": english, "reason_zh": chinese}, fields=tuple(names))
             return
 
 
@@ -115,7 +121,7 @@ def remarks(subject: Subject) -> Iterator[Found]:
                 continue
             severity = "info" if note.name in _HARMLESS else None
             yield Found(
-                on(side.framework, "schedule.style"),
+                on(side, "schedule.style"),
                 {"remark_en": note.message("en"), "remark_zh": note.message("zh")},
                 severity=severity,
             )
@@ -128,9 +134,7 @@ def for_alignment(subject: Subject) -> Iterator[Found]:
         if style is None:
             continue
         if style != "constant" or (isinstance(warmup, (int, float)) and warmup > 0):
-            yield Found(
-                on(side.framework, "schedule.style"), {"style": display_value(style), "warmup": display_value(warmup)}
-            )
+            yield Found(on(side, "schedule.style"), {"style": display_value(style), "warmup": display_value(warmup)})
 
 
 def differing_fields(subject: Subject) -> list[FieldName]:
@@ -150,16 +154,10 @@ def differing_fields(subject: Subject) -> list[FieldName]:
 
 def _can_differ(subject: Subject) -> bool:
     """True if equal words may still draw different curves."""
-    right = subject.mindformers
-    left = subject.megatron
-    assert right is not None
-    assert left is not None
-    style = right.value("schedule.style")
-    fused = right.config.is_on(FUSED_OPTIMIZER)
-    return (
-        style not in ("constant", "cosine", "linear")
-        or fused
-        or left.value("run.train_steps") != right.value("run.train_steps")
+    steps = [side.value("run.train_steps") for side in subject.sides]
+    return steps[0] != steps[-1] or any(
+        side.value("schedule.style") not in ("constant", "cosine", "linear") or side.config.is_on(FUSED_OPTIMIZER)
+        for side in (subject.sides if subject.of_two_frameworks is None else subject.sides[1:])
     )
 
 
@@ -219,7 +217,7 @@ def _is_unusual(side: Side) -> bool:
 
 def _schedule_of_side(subject: Subject, side: Side) -> Schedule | None:
     known = subject.worked_out
-    name = f"schedule of {side.framework}"
+    name = f"schedule of {subject.letter(side)}"
     if name not in known:
         known[name] = _read_schedule(side)
     return cast("Schedule | None", known[name])

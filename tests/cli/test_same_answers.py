@@ -257,7 +257,7 @@ def subject_of(script: Config, yaml: Config, texts: tuple[str, str]) -> Subject:
         Side(config, recipe_of(config), SourceText(config.file, text))
         for config, text in zip((script, yaml), texts, strict=True)
     )
-    return Subject(first, second, "train", {}, {})
+    return Subject((first, second), "train", {}, {})
 
 
 EQUAL_IN_EFFECT = [

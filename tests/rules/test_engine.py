@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import planting
 import pytest
@@ -18,13 +19,16 @@ from accmap.rules.subject import Subject
 from accmap.schemas.diagnostic import Diagnostic, Edit, Fix, Kind
 from accmap.schemas.source import SourceText, Span
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense"
 
 
 def pair() -> Subject:
     texts = {name: (EXAMPLE / name).read_text("utf-8") for name in ("megatron.sh", "mindformers.yaml")}
     sides = planting.sides_of(texts)
-    return Subject(sides["megatron.sh"], sides["mindformers.yaml"], "align", {}, {})
+    return Subject((sides["megatron.sh"], sides["mindformers.yaml"]), "align", {}, {})
 
 
 def broken(_: Subject) -> list[Found]:
@@ -94,8 +98,7 @@ def test_edits_never_mix(edits: list[tuple[int, int, str]]) -> None:
 
 
 def test_fixes_that_undo_each_other_are_not_made() -> None:
-    def find(texts: object, _tries_fixes: bool) -> fixes.LintedTexts:
-        assert isinstance(texts, dict)
+    def find(texts: Mapping[str, SourceText], _tries_fixes: bool) -> fixes.LintedTexts:
         text = texts["f"].text
         new = "off" if text.startswith("on") else "on"
         edit = Edit("f", Span(1, 1, 1, len(text) + 1), new)
@@ -114,7 +117,8 @@ def test_multi_token_prediction_with_tied_embeddings() -> None:
     assert "NET028" not in [entry.kind.code for entry in check(subject).diagnostics]
     fields["mtp.num_layers"] = fields["mtp.num_layers"]._replace(value=1)
     fields["model.tie_embeddings"] = fields["model.tie_embeddings"]._replace(value=True)
-    changed = subject._replace(mindformers=side._replace(recipe=side.recipe._replace(fields=fields)), worked_out={})
+    changed_side = side._replace(recipe=side.recipe._replace(fields=fields))
+    changed = subject._replace(sides=(subject.sides[0], changed_side), worked_out={})
     assert "NET028" in [entry.kind.code for entry in check(changed).diagnostics]
 
 
