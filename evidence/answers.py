@@ -475,6 +475,53 @@ class CheckScoresJson(Open):
     notes: list[Text]
 
 
+class AnswerColumnsJson(Open):
+    """The members of a file's records that were compared."""
+
+    question: str | None
+    answer: str
+    judged: str | None
+
+
+class JudgementJson(Open):
+    """The means of the two files' own judgements, and how many questions they judge otherwise."""
+
+    a_column: str
+    b_column: str
+    a: Figure
+    b: Figure
+    otherwise: int
+
+
+class AnswerRowJson(Open):
+    """A question that is answered otherwise, and where the answers part, counted from 1."""
+
+    question: str
+    a: str
+    b: str
+    character: int
+    token: int
+
+
+class CheckAnswersJson(Open):
+    """`accmap check answers`. `rows` are those of --show."""
+
+    verdict: Literal["same", "different", "partial", "undecided"]
+    files: Annotated[list[str], Given()]
+    columns: list[AnswerColumnsJson]
+    compared: int
+    equal: int
+    equal_after_normalisation: Annotated[int, From("alike")]
+    different: int
+    unit: Literal["token", "word"] = Field(description="What is counted where answers part.")
+    parted_at_first: Annotated[int, From("at_once")]
+    median_part: Annotated[float | None, From("median_token")]
+    judgement: JudgementJson | None
+    rows: list[AnswerRowJson]
+    not_compared: Annotated[list[NotComparedJson], From("unseen")]
+    notes: list[Text]
+
+
 class TokenizerJson(Open):
     """One tokenizer."""
 
@@ -960,6 +1007,7 @@ class DataShowJson(Open):
 
 EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "check-npy": CheckNpyJson,
+    "check-answers": CheckAnswersJson,
     "check-scores": CheckScoresJson,
     "check-tokenizers": CheckTokenizersJson,
     "data-check": DataCheckJson,
@@ -980,13 +1028,13 @@ EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
 MODELS: tuple[type[Open], ...] = (
     InsertionJson, VersionSetJson, DumpTensorJson, DumpUnitJson, DumpNeighbourJson, NextDumpJson, DumpDivergenceJson,
     DumpGapJson, DumpAloneJson, DumpMergedJson, DumpJson, DumpCountedJson, DumpPartJson, PrecheckFailureJson,
-    DumpCompareJson, ArraySideJson, MeasuredJson, GuideCheckJson, CheckedArrayJson,
-    ScoreJson, TokenizerJson, TokenizerRowJson, LogCriterionJson, WeightFileJson, VocabularyRowsJson,
+    DumpCompareJson, ArraySideJson, MeasuredJson, GuideCheckJson, CheckedArrayJson, AnswerColumnsJson, JudgementJson,
+    AnswerRowJson, ScoreJson, TokenizerJson, TokenizerRowJson, LogCriterionJson, WeightFileJson, VocabularyRowsJson,
     WeightStatisticsJson, WeightSideJson, WeightRowJson, NotLoadedNameJson, NotLoadedJson, DataPieceJson, DataDrawnJson,
     DataPartingJson, DataAgreementJson, DataMembersJson, DataDecodedJson, OverflowJson, DumpScannedJson, DataFedJson,
     NotComparedJson, DataEndJson, DataSeenJson, DataLengthsJson, DataRoundTripJson, DataSetJson, DataSourceJson,
     DataSideJson, DataCheckJson, LoggedRunJson, LogSpikeJson, LocalNormJson, LogComparisonJson, LogsJson,
-    CheckNpyJson, CheckScoresJson, CheckTokenizersJson, DataBatchJson, DataShownJson, DataShowJson,
+    CheckAnswersJson, CheckNpyJson, CheckScoresJson, CheckTokenizersJson, DataBatchJson, DataShownJson, DataShowJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..schemas.diagnostic import Kind
 
 _PARTS: dict[str, tuple[tuple[str, str], ...]] = {
-    "": (("EVD080", "doctor"), ("EVD089", "check npy"), ("EVD095", "check scores")),
+    "": (("EVD080", "doctor"), ("EVD089", "check npy"), ("EVD095", "check scores"), ("EVD111", "check answers")),
     ".logs": (("EVD001", "logs"),),
     ".dump": (("EVD020", "dump config"), ("EVD030", "dump compare"), ("EVD110", "dump config")),
     ".weights": (("EVD040", "weights convert, weights check"),),

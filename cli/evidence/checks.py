@@ -1,4 +1,4 @@
-"""`accmap check npy|scores|tokenizers A B`: arrays, evaluation scores or tokenizers compared; B is the benchmark.
+"""`accmap check npy|answers|scores|tokenizers A B`: compared with the benchmark, which is B.
 
 Exit code 0 if all agree, 1 if one does not or one side lacks it, 2 if a file is not what it should be. Scores may be
 off by 0.4%. A launch script or YAML stands for the tokenizer that it names.
@@ -13,6 +13,7 @@ from ...evidence.answers_compiled import check_scores_json, check_tokenizers_jso
 from ...evidence.data.tokenizer import PROBES, compare, first_difference, is_tokenizer, named_tokenizer, open_tokenizer
 from ...evidence.scores import TOLERANCE, check_scores, read_scores, setting_differences
 from ...schemas.border.file_input import read_text
+from ...schemas.border.file_output import write_text
 from ...schemas.border.text_output import emit, json_text, page, paint
 from ...schemas.shared_words import list_words, mark
 from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, conclude, unseen_json, word_of
@@ -24,14 +25,15 @@ from ..messages_compiled import say
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ...evidence.array_check import ArrayCheck, FilesCheck
     from ...evidence.data.tokenizer import Row, TokenizerFiles, TokenizerPair
+    from ...evidence.model_answers import AnswerCheck, AnswerRow
     from ...evidence.scores import ScoreCheck, Settings
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
-    from ..arguments_compiled import CheckNpyArgs, CheckScoresArgs, CheckTokenizersArgs
+    from ..arguments_compiled import CheckAnswersArgs, CheckNpyArgs, CheckScoresArgs, CheckTokenizersArgs
 
 _NPY_STYLES = {"equal": "green", "close": "green", "different": "red", "undecided": "yellow"}
 
@@ -192,6 +194,83 @@ def _row_lines(found: ScoreCheck, language: Language, *, colour: bool) -> Iterat
         name = say.page("check_scores", language)("mean") if row is found.mean else row.name
         unit = "" if found.absolute else "%"
         yield f"  {mark} {name:<{broad}}  {row.score:g}  {row.benchmark:g}  {row.error:+.3f}{unit}"
+
+
+_SHOWN_ANSWERS = 10
+_BEFORE, _AFTER = 40, 80
+"""Characters of an answer that are shown before and behind the first that differs."""
+
+
+def run_answers(args: CheckAnswersArgs) -> int:
+    """Compare and print, and write the questions that differ."""
+    from ...evidence.answers_compiled import check_answers_json
+    from ...evidence.model_answers import AnswerFile, check_answers, columns_of, differing_lines
+
+    shown = _SHOWN_ANSWERS if args.show is None else args.show
+    if shown < 0:
+        raise UsageError(say.show_is_a_count(shown=shown))
+    a, b = map(AnswerFile, args.files)
+    columns = columns_of(a, args.question, args.answer), columns_of(b, args.question, args.answer)
+    encode = None if args.tokenizer is None else _encoder(args.tokenizer)
+    found = check_answers(a, b, columns, encode=encode, most=shown if args.differing is None else None)
+    if args.differing is not None:
+        write_text(args.differing, differing_lines(found.rows), force=args.force)
+        found = found._replace(rows=found.rows[:shown])
+    if args.format == "json":
+        emit(json_text(check_answers_json(found, args.lang, files=[*args.files])))
+    else:
+        emit(page(_answer_lines(found, args.lang)))
+    return FINE if found.verdict == "same" else BAD
+
+
+def _encoder(path: str) -> Callable[[str], list[int]]:
+    tokenizer = open_tokenizer(path)
+    if tokenizer.encode is None:
+        raise UsageError(say.tokenizer_needs_package(package=tokenizer.package, path=path))
+    return tokenizer.encode
+
+
+def _answer_lines(found: AnswerCheck, language: Language) -> Iterator[str]:
+    word, colour = say.page("check_answers", language), wants_colour()
+    alike = found.equal + found.alike
+    told = {
+        "same": lambda: word("same", found.compared),
+        "different": lambda: word("different", found.different, found.compared),
+        UNDECIDED: lambda: word("nothing"),
+    }.get(found.verdict, lambda: word("seen", alike, found.compared))()
+    short = word_of(found.verdict, language)
+    tone = {"same": "green", "different": "red"}.get(found.verdict, "yellow")
+    yield paint(told if short is None else short + mark("colon", language) + told, tone, colour)
+    if found.alike:
+        yield f"  {word('alike', found.alike)}"
+    questions = [one.question or word("order") for one in found.columns]
+    yield f"  {word('columns', *questions, *(one.answer for one in found.columns))}"
+    if (judged := found.judgement) is not None:
+        names = judged.a_column if judged.a_column == judged.b_column else f"{judged.a_column} | {judged.b_column}"
+        yield f"  {word('judged', names, judged.a, judged.b, judged.otherwise)}"
+    if found.median_token is not None:
+        yield f"  {word('median', word(cast('Any', found.unit), int(found.median_token)), found.at_once)}"
+    yield from (f"  {one.text(language)}" for one in (*found.unseen, *found.notes))
+    for row in found.rows:
+        yield from _answer_row_lines(row, found.unit, language, colour=colour)
+    if (more := found.different - len(found.rows)) > 0:
+        yield f"  {word('more', more, found.different)}"
+
+
+def _answer_row_lines(row: AnswerRow, unit: str, language: Language, *, colour: bool) -> Iterator[str]:
+    """A question, and both answers around the first character that differs."""
+    word, at = say.page("check_answers", language), row.character - 1
+    yield f"  {paint('✗', 'red', colour)} {_one_line(row.question, 0)}"
+    yield f"      {word('parts', word(cast('Any', unit), row.token), row.character)}"
+    yield f"      A  {_one_line(row.a, at)}"
+    yield f"      B  {_one_line(row.b, at)}"
+
+
+def _one_line(text: str, at: int) -> str:
+    """The part of a text around a character, with its line ends as signs."""
+    start, end = max(0, at - _BEFORE), at + _AFTER
+    part = text[start:end].replace("\n", "⏎")
+    return ("…" if start else "") + part + ("…" if end < len(text) else "")
 
 
 _WIDEST = 100
