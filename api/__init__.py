@@ -6,6 +6,7 @@ The public API is loaded when it is first used, so that `import accmap` costs no
   vocabulary, `.typed` a Pydantic model of that version.
 - `lint(*files)`: the findings about files in their pairs.
 - `convert(source, to)`: the other framework's file as `.text`, and the loss report as `.rows`.
+- `upgrade(source)`: the dynamic graph's YAML of an older one of MindSpore Transformers, in its own layout.
 - `pair(source)`: both files of one run, by name; `align=True` reduces it for precision alignment.
 - `diff(a, b)`: two files field by field, by their effective values.
 - `lr(a, b)`: learning-rate curves, and where two of them part.
@@ -25,7 +26,7 @@ from __future__ import annotations
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python, and type checkers know the name
 if TYPE_CHECKING:
     from accmap.analyses import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair, verify
-    from accmap.configurations import Converted, Differences, Loaded, convert, diff, load
+    from accmap.configurations import Converted, Differences, Loaded, Upgraded, convert, diff, load, upgrade
     from accmap.schemas.config import Config, ReadOptions, Setting
     from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError, UsageError
     from accmap.schemas.source import Span
@@ -34,12 +35,13 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Compared", "Config", "Converted", "Diagnostic", "Differences", "Explanation", "Linted", "Loaded", "Paired",
-    "Rates", "ReadBackError", "ReadOptions", "Setting", "Span", "UnreadableError", "UsageError", "__version__",
-    "convert", "diff", "explain", "lint", "load", "logs", "lr", "pair", "verify",
+    "Rates", "ReadBackError", "ReadOptions", "Setting", "Span", "UnreadableError", "Upgraded", "UsageError",
+    "__version__", "convert", "diff", "explain", "lint", "load", "logs", "lr", "pair", "upgrade", "verify",
 ]  # fmt: skip
 
 _HOMES = {
-    **dict.fromkeys(("Converted", "Differences", "Loaded", "convert", "diff", "load"), "configurations"),
+    **dict.fromkeys(("Converted", "Differences", "Loaded", "Upgraded"), "configurations"),
+    **dict.fromkeys(("convert", "diff", "load", "upgrade"), "configurations"),
     **dict.fromkeys(("Compared", "Explanation", "Linted", "Paired", "Rates"), "analyses"),
     **dict.fromkeys(("explain", "lint", "logs", "lr", "pair", "verify"), "analyses"),
     **dict.fromkeys(("Diagnostic", "ReadBackError", "UnreadableError", "UsageError"), "schemas.diagnostic"),

@@ -1,4 +1,4 @@
-"""Public functions for one or two files: `load`, `convert` and `diff`, and the classes of their results."""
+"""Public functions for one or two files: `load`, `convert`, `upgrade` and `diff`, and the classes of their results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from accmap.mapper.differences import Comparison, Difference
     from accmap.mapper.preconditions import Refusal
-    from accmap.mapper.translate.result import ReportRow
+    from accmap.mapper.translate.result import Change, ReportRow
     from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.diagnostic import Language
     from accmap.schemas.verdict import Unseen
@@ -201,6 +201,62 @@ def convert(
         translation.version,
         translation.dialect,
         refusals_of_text(translation, written),
+    )
+
+
+class Upgraded(NamedTuple):
+    """The newer YAML, and what became of every key of the older one."""
+
+    text: str
+    rows: tuple[ReportRow, ...]
+    changes: tuple[Change, ...]
+    version: str
+    dialect: str
+    will_not_run: tuple[Refusal, ...] = ()
+    """Why the written file loads into no run, or into one that stops."""
+
+    def _repr_html_(self) -> str:
+        fates = [(one.kind, ", ".join(one.before), ", ".join(one.after)) for one in self.changes if one.kind != "kept"]
+        return text(f"mindformers {self.version}", self.text) + table("", ("fate", "from", "to"), fates)
+
+
+@checked_call
+def upgrade(
+    source: Source,
+    *,
+    version: str | None = None,
+    options: ReadOptions | None = None,
+    read_back: bool = True,
+    language: Language = "en",
+) -> Upgraded:
+    """Bring a YAML of MindSpore Transformers to the dynamic graph of a version, by default the newest.
+
+    The options name the version of the file that is read; the layout is that of the file on the disk. What is written
+    is read back; ReadBackError where it is something else than the rows say, unless `read_back` is off.
+    UnreadableError where its own framework would not start it.
+    """
+    from accmap.mapper.preconditions import refusals_of_text, require_accepted
+    from accmap.mapper.translate.upgrade import upgrade as upgraded_yaml
+    from accmap.schemas.border.file_input import read_text
+    from accmap.schemas.file_kind import require_training
+    from accmap.schemas.yaml_reader.document import read_yaml
+
+    require_word("language", language, LANGUAGES)
+    config = as_config(source, options)
+    require_training(config)
+    require_accepted(config)
+    config = with_own_settings(config)
+    if config.framework == "mindformers":
+        config = config._replace(document=read_yaml(read_text(config.file)))
+    found = upgraded_yaml(config, version, read_back=read_back, language=language)
+    translation = found.translation
+    return Upgraded(
+        found.text,
+        own(translation.rows),
+        found.changes,
+        translation.version,
+        translation.dialect,
+        refusals_of_text(translation, found.text),
     )
 
 

@@ -143,7 +143,7 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
     counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
     return ReadOptions(
         megatron=_text_or_none(values["megatron"]),
-        mindformers=_text_or_none(values["mindformers"]),
+        mindformers=_text_or_none(values.get("mindformers")),  # `upgrade` has an option of its own by that name
         transformers=_text_or_none(values["transformers"]),
         dialect=_text_or_none(values["dialect"]),
         variables=variables,

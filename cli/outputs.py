@@ -18,6 +18,7 @@ from ..mapper.answers import (
     DiffRowJson,
     EquivalentJson,
     Impact,
+    KeyChangeJson,
     ReadBackJson,
     RefusalJson,
     ReportRowJson,
@@ -92,6 +93,30 @@ class ConvertJson(_LossJson):
     source_will_not_run: list[RefusalJson] = Field(
         default=[], description="Empty: a source that its framework refuses is not translated."
     )
+
+
+class UpgradeReportJson(_LossJson):
+    """The report of one file: as `convert --report`, and the fate of each key."""
+
+    read_back: ReadBackJson
+    changes: list[KeyChangeJson]
+
+
+class UpgradedFileJson(Open):
+    """One file that was to be brought to a newer version."""
+
+    file: str
+    written: str | None = Field(description="The file that was written; null if none was.")
+    exit_code: Literal[0, 1, 2, 3] | None = Field(description="Null for a file of a folder that is not a training run.")
+    reason: str | None = Field(description="Why nothing was written for it.")
+    report: UpgradeReportJson | None
+
+
+class UpgradeFilesJson(Open):
+    """`accmap upgrade --format json`."""
+
+    files: list[UpgradedFileJson]
+    summary: dict[str, int] = Field(description="How many files there are of each result.")
 
 
 class PairJson(_LossJson):
@@ -332,6 +357,7 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     "rules": RulesJson,
     "schema-check": SchemaCheckJson,
     "show": ShowJson,
+    "upgrade": UpgradeFilesJson,
     "verify": VerifyJson,
     **EVIDENCE_OUTPUTS,
 }

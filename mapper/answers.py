@@ -94,6 +94,18 @@ class ChangeJson(Open):
     sources: list[str] = []
 
 
+class KeyChangeJson(Open):
+    """What became of a key when a YAML was brought to a newer version."""
+
+    kind: Literal["kept", "renamed", "moved", "derived", "written-out", "no-counterpart"] = Field(
+        description="written-out: a default of the old version; derived: another value, made from the old keys."
+    )
+    before: list[str] = Field(alias="from", description="Keys of the old file.")
+    after: list[str] = Field(alias="to", description="Keys of the new file.")
+    value: Value
+    reason: Annotated[str, Spoken()]
+
+
 class SideJson(Open):
     """One file's value of a field."""
 
@@ -162,8 +174,8 @@ class EquivalentJson(Open):
 
 
 MODELS: tuple[type[Open], ...] = (
-    RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, RefusalJson, ChangeJson, SideJson, DiffRowJson,
-    ReadBackJson, ScheduleJson, EquivalentJson,
+    RecipeValueJson, UnmappedJson, TransformerFieldJson, ReportRowJson, RefusalJson, ChangeJson, KeyChangeJson,
+    SideJson, DiffRowJson, ReadBackJson, ScheduleJson, EquivalentJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
-    from ..arguments_compiled import LintArgs
+    from ..arguments_compiled import LintArgs, LspArgs
 
 
 _SHOWS_FIXES = ("text", "json", "jsonl", "sarif")
@@ -295,3 +295,22 @@ def watch_files(once: Callable[[], int], language: Language) -> int:
                 sleep(_PAUSE)
     except KeyboardInterrupt:
         return code or FINE
+
+
+_LIBRARY = ("attrs", "cattrs", "lsprotocol", "pygls")
+
+
+def serve_editor(args: LspArgs) -> int:
+    """`accmap lsp`: answer an editor on standard input and output until it says that it ends."""
+    from ...schemas.installation import install_command
+
+    try:
+        from ..language_server.server import serve
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] not in _LIBRARY:
+            raise
+        raise UsageError(say.lsp_needs_a_library(command=install_command("lsp"))) from None
+    if sys.stdin.isatty():
+        tell(f"accmap lsp: {say.lsp_waits_for_an_editor().text(args.lang)}")
+    serve(args.reading, args.profile, args.lang, remarks=args.remarks)
+    return FINE

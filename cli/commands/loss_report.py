@@ -78,7 +78,7 @@ def print_report(translation: Translation, language: Language) -> None:
     colour = sys.stderr.isatty() and not os.environ.get("NO_COLOR")
     said: set[tuple[tuple[str, ...], str]] = set()
     lines: dict[tuple[object, ...], tuple[ReportRow, list[str]]] = {}
-    for row in sorted(filter(_is_told, translation.rows), key=_harm):
+    for row in sorted(filter(is_told, translation.rows), key=_harm):
         if row.source and (row.source, row.en) in said:
             continue  # two fields of one key, with one thing to say
         said.add((row.source, row.en))
@@ -98,7 +98,7 @@ _OF_THE_RUN = "run."
 """Fields of how a run goes and when it ends: what is lost of them is told although no number changes."""
 
 
-def _is_told(row: ReportRow) -> bool:
+def is_told(row: ReportRow) -> bool:
     """True if a person needs to know; a default that is only about speed is in the report for programs."""
     if row.status not in _RANK or (row.status == "conditional" and not row.en):
         return False

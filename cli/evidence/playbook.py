@@ -458,10 +458,10 @@ def _detail(found: CheckState, language: Language) -> str:
 
 def _item(message: str, language: Language) -> str:
     """An item of the checklist: the guide names it in English, and a reader of Chinese is told what it asks."""
-    from ...rules.checklist import ROWS
+    from ..lint_formats.checklist import checklist_rows
 
     name = message.partition(" ")[0]
-    asked = next((row.what_zh for row in ROWS if f"`{row.identifier}`" == name), None)
+    asked = next((row.what_zh for row in checklist_rows() if f"`{row.identifier}`" == name), None)
     return message if asked is None or language == "en" else f"{name} {asked}"
 
 

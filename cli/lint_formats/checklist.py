@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Literal, TypeAlias
 
     from ...mappings.names_compiled import FieldName
-    from ...rules.checklist import Row
     from ...rules.subject import Side, Subject
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Diagnostic, Language
@@ -26,8 +25,34 @@ State: TypeAlias = "Literal['failed', 'passed', 'undecided', 'alone', 'none']"
 """A row is passed only by what the files say; a remark on it, and what no file says, leave it to a person."""
 
 
+class Row(NamedTuple):
+    """A row of the guide's checklists and the rules that cover it.
+
+    `by_person` says that no file decides all of it: a person ticks it, with the evidence of the fields.
+    """
+
+    identifier: str
+    key: str
+    codes: tuple[str, ...]
+    fields: tuple[FieldName, ...]
+    by_person: bool
+    when: tuple[FieldName, ...]
+    """The row applies where a side has one of these; always where there are none."""
+    compares: bool
+    """Whether two values decide it, so that nothing is decided without one."""
+    what: str
+    what_zh: str
+
+
+def checklist_rows() -> tuple[Row, ...]:
+    """Every row of the checklists."""
+    from ...rules.checklist_compiled import ROWS
+
+    return tuple(Row(*row) for row in ROWS)
+
+
 class Line(NamedTuple):
-    """One row of the checklist."""
+    """One row of the checklist, filled in for a pair."""
 
     identifier: str
     checklist: str
@@ -55,9 +80,7 @@ def checklists(report: Report, language: Language) -> Iterator[tuple[Subject, li
 
 
 def _checklist_lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> Iterator[Line]:
-    from ...rules.checklist import ROWS
-
-    for row in ROWS:
+    for row in checklist_rows():
         found = [entry for entry in own if entry.kind.code in row.codes and _concerns_fields(entry, row.fields)]
         state = _row_state(row, subject, found)
         yield Line(

@@ -10,7 +10,7 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.yaml_reader.document import parse_path, read_yaml
 from ..equality import is_identical
 from .megatron_file import PLAIN_WORD, quote_word
-from .yaml_text import block, scalar
+from .yaml_text import block, is_same_yaml, scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -298,7 +298,7 @@ class YamlEditor:
         node = self.document.find(path)
         if node is None:
             self._insert(path, key, value)
-        elif not _is_same_yaml(node.value, value):
+        elif not is_same_yaml(node.value, value):
             yield from self._replace(node, key, value)
 
     def path_at(self, span: Span) -> str | None:
@@ -326,7 +326,7 @@ class YamlEditor:
         if node is None or node.key_span is None:
             return
         yield Edit(*self.source.offsets(node.key_span), name.rpartition(".")[2], name)
-        if not _is_same_yaml(node.value, value):
+        if not is_same_yaml(node.value, value):
             yield from self._replace(node, key, value)
 
     def drop(self, key: str) -> Iterator[Edit]:
@@ -351,6 +351,24 @@ class YamlEditor:
         first = self.source.offset(node.key_span.line, 1)
         following = self.source.text.find("\n", end)
         yield Edit(first, len(self.source.text) if following < 0 else following + 1, "", key)
+
+    def remove(self, key: str) -> Iterator[Edit]:
+        """Edits after which a key is gone with its lines, and its section with it if that holds nothing else."""
+        path = key
+        while (above := path.rpartition(".")[0]) and (parent := self.document.find(above)) is not None:
+            if len(parent.items) > 1:
+                break
+            path = above
+        node = self.document.find(path)
+        if node is None or node.key_span is None or node.key_span.file is not None:
+            return
+        indent = self.source.line(node.key_span.line)[: node.key_span.column - 1]
+        if indent.strip():
+            return  # a mapping in braces, or the first key of a list's entry
+        last = max(node.key_span.line, node.span.end_line - (node.span.end_column == 1))
+        start = self.source.offset(node.key_span.line, 1)
+        following = self.source.text.find("\n", self.source.offset(last, 1))
+        yield Edit(start, len(self.source.text) if following < 0 else following + 1, "", key)
 
     # --- a value that is there ---
 
@@ -377,7 +395,7 @@ class YamlEditor:
         plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
         if plain and len(node.entries) == len(value):
             for entry, wanted in zip(node.entries, value, strict=True):
-                if not _is_same_yaml(entry.value, wanted):
+                if not is_same_yaml(entry.value, wanted):
                     yield Edit(*self.source.offsets(entry.span), self._in_style(entry, wanted), key)
             return
         start, end = self.source.offsets(node.span)
@@ -483,16 +501,6 @@ class YamlEditor:
 
 def _with_anchor(node: Node, text: str) -> str:
     return text if node.anchor is None else f"&{node.anchor} {text}"
-
-
-def _is_same_yaml(one: Any, other: Any) -> bool:
-    if isinstance(one, bool) != isinstance(other, bool):
-        return False
-    if isinstance(one, list) and isinstance(other, (list, tuple)):
-        return len(one) == len(other) and all(_is_same_yaml(a, b) for a, b in zip(one, other, strict=True))  # pyright: ignore
-    if isinstance(one, (int, float)) and isinstance(other, (int, float)):
-        return type(one) is type(other) and one == other
-    return bool(one == other)
 
 
 def _of_one_line(node: Node) -> bool:

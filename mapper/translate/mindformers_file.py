@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Value
     from ...schemas.diagnostic import Language
+    from ...schemas.message import Words
     from .result import Translation
 
 _BALANCING = "TopkBiasBalanceCallback"
@@ -49,16 +50,20 @@ def mindformers_text(translation: Translation, *, comments: bool = True, languag
     said = _comments_by_name(translation, names) if comments else {}
     lines: list[str] = []
     if comments:
-        graph = say.dynamic_graph() if translation.dialect == "dynamic" else say.static_graph()
-        source = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input()
-        title = title_of("mindformers", translation.version)
-        lines.append(f"# {say.written_yaml(title=title, graph=graph, source=source).text(language)}")
+        lines.append(f"# {title_of_text(translation).text(language)}")
     for section, value in content.items():
         if lines and not isinstance(value, (str, int, float, type(None))):
             lines.append("")
         entry: dict[str, object] = {section: value}
         lines.extend(block(entry, said))
     return "\n".join(lines) + "\n"
+
+
+def title_of_text(translation: Translation) -> Words:
+    """The first line of a written YAML: the version that it is for, by which it is read again, and its source."""
+    graph = say.dynamic_graph() if translation.dialect == "dynamic" else say.static_graph()
+    source = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input()
+    return say.written_yaml(title=title_of("mindformers", translation.version), graph=graph, source=source)
 
 
 def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict[str, str]]:

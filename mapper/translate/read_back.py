@@ -9,6 +9,7 @@ an error of accmap's, and nothing is written.
 
 from __future__ import annotations
 
+from ...mappings.keys_compiled import FOLLOWS_LENGTH
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import ReadBackError, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -247,6 +248,10 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         text = say.stays_a_placeholder(text=given)
         keys, written = _keys_of_found(here), _keys_of_found(there)
         return ReportRow(difference.field, keys, written, given, "unresolved", difference.impact, False, *text.both())
+    if difference.field in FOLLOWS_LENGTH and _has_no_length(translation):
+        text = say.follows_open_length(target=TITLES[translation.target_framework], given=_value_text(there))
+        keys, written = _keys_of_found(here), _keys_of_found(there)
+        return ReportRow(difference.field, keys, written, given, "unresolved", difference.impact, False, *text.both())
     if _is_claimed(translation, difference):
         return None
     words = {"target": TITLES[translation.target_framework], "given": _value_text(there)}
@@ -263,6 +268,11 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
         _keys_of_found(there) if there is not None and there.origin == "explicit" else (),
     )
     return ReportRow(difference.field, keys, written, said, status, difference.impact, False, str(text), text.zh, False)
+
+
+def _has_no_length(translation: Translation) -> bool:
+    """True if the length of the run is left open, and a stand-in is written."""
+    return any(row.field == "run.train_steps" and row.status == "unresolved" for row in translation.rows)
 
 
 def _is_claimed(translation: Translation, difference: Difference) -> bool:

@@ -116,6 +116,7 @@ def summary(rows: tuple[ReportRow, ...]) -> dict[str, int]:
     return {status: count for status, count in counts.items() if count}
 
 
+ChangeKind: TypeAlias = "Literal['kept', 'renamed', 'moved', 'derived', 'written-out', 'no-counterpart']"
 Verdict: TypeAlias = "Literal['as-reported', 'differs', 'not-read']"
 TOKENIZER = "/path/to/tokenizer"
 """Stands for the tokenizer that MindSpore Transformers does not know."""
@@ -131,6 +132,25 @@ class TargetSetting(NamedTuple):
     """True if the source names it; otherwise a default is made explicit."""
     notes: tuple[str, ...]
     """The source's own names for it, for the comment."""
+
+
+class Change(NamedTuple):
+    """The fate of a key of a YAML that is brought to a newer version."""
+
+    kind: ChangeKind
+    before: tuple[str, ...]
+    """Keys of the old file."""
+    after: tuple[str, ...]
+    """Keys of the new file."""
+    value: Value
+    en: str = ""
+    zh: str = ""
+
+    def to_json(self, language: Language = "en") -> dict[str, object]:
+        """The contract's entry of `changes`."""
+        from ..answers_compiled import key_change_json
+
+        return key_change_json(self, language)
 
 
 def versions_of_proofs(megatron: tuple[str, str], mindformers: tuple[str, str]) -> tuple[str, str] | None:

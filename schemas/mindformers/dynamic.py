@@ -65,6 +65,23 @@ def catalog(version: str) -> Catalog:
     )
 
 
+def dynamic_keys(version: str) -> dict[str, str]:
+    """The keys that the sections of a version declare, by path, and the type of each; lists of sections left out."""
+    classes = catalog(version).classes
+    keys: dict[str, str] = {}
+    waiting = [("", "TrainConfig")]
+    while waiting:
+        prefix, name = waiting.pop()
+        for key, field in classes[name]["fields"].items():
+            path, kind = _joined_path(prefix, key), str(field["type"])
+            section = kind.removesuffix(" | None")
+            if section in classes:
+                waiting.append((path, section))
+            elif not kind.startswith("list[") or kind[5:-1] not in classes:
+                keys[path] = kind
+    return keys
+
+
 class DynamicReading(Reading):
     """One YAML read as `TrainConfig`; what the network's fields are joins its settings."""
 

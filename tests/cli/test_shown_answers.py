@@ -66,6 +66,10 @@ def planted(folder: Path) -> None:
     shutil.copytree(ROOT / "examples" / "planted", folder / "examples" / "planted")
 
 
+def dense(folder: Path) -> None:
+    shutil.copy(DENSE / "mindformers.yaml", folder / "static.yaml")
+
+
 def large(folder: Path) -> None:
     (folder / "v3.sh").write_text(f"torchrun --nproc_per_node 8 pretrain_gpt.py {DEEPSEEK_V3}\n")
 
@@ -100,6 +104,7 @@ SHOWN: dict[str, tuple[str, Callable[[Path], None], tuple[str, ...]]] = {
     "lr": (r"\$ accmap lr", rates, ("lr", "pretrain.sh", "pretrain.yaml")),
     "recognition": (r"pretrain_t5\.sh", other_model, ("convert", "pretrain_t5.sh", "-o", "new.yaml")),
     "schema": (r"accmap\.toml:1:1", configuration, ("schema", "--check", "accmap.toml")),
+    "upgrade": (r"(moved|移动) run", dense, ("upgrade", "static.yaml", "-o", "dynamic.yaml")),
     "verdicts": (r"examples/planted/mind", planted, ("lint", "examples/planted")),
 }
 # What two dumps, or two models, of the real frameworks give, which this machine may not have.

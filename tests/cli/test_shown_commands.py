@@ -57,6 +57,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("mindformers.yaml", "train.yaml", "pretrain.yaml", "B"):
         shutil.copy(EXAMPLE / "mindformers.yaml", tmp_path / name)
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    shutil.copytree(ROOT / "examples" / "qwen3_dense", tmp_path / "configs")
     script = (EXAMPLE / "megatron.sh").read_text("utf-8")
     (tmp_path / "squared_relu.sh").write_text(script.replace("--swiglu", "--squared-relu"), "utf-8")
     for name in ("npu.npy", "gpu.npy", "A.npy", "B.npy", "npu_outputs/x.npy", "gpu_outputs/x.npy"):
