@@ -110,16 +110,11 @@ class Measured(NamedTuple):
     max_rel: float
     within_thousandth: float
     within_five_thousandths: float
-    largest_a: float
-    """The largest magnitude."""
-    largest_b: float
     largest: float
     """The largest of the smaller magnitudes."""
     statistics_a: tuple[float, float, float]
     """Largest, smallest and mean element."""
     statistics_b: tuple[float, float, float]
-    sum_abs_a: float
-    sum_abs_b: float
     magnitude: float | None
     """The sum of magnitudes of A relative to that of B, minus one; None if only that of B is 0."""
     nan_a: int
@@ -324,7 +319,6 @@ class Totals:
         both = norms[0].times(norms[1])
         cosine = self.product.quotient(both) if both.value else 1.0 if norms[0].value == norms[1].value else None
         ends = [(self.highest[at], self.lowest[at]) if self.finite else (math.nan, math.nan) for at in (0, 1)]
-        largest = [max(abs(high), abs(low)) if self.finite else 0.0 for high, low in ends]
         counted = max(self.finite, 1)
         ranked, usual = self._rank_errors()
         means = [ScaledSum(total.value / counted, total.power).number for total in (self.sum_a, self.sum_b)]
@@ -344,13 +338,9 @@ class Totals:
             max_rel=self.max_rel,
             within_thousandth=self.thousandth / self.count if self.count else 1.0,
             within_five_thousandths=self.five / self.count if self.count else 1.0,
-            largest_a=largest[0],
-            largest_b=largest[1],
             largest=self.largest,
             statistics_a=(*ends[0], means[0]),
             statistics_b=(*ends[1], means[1]),
-            sum_abs_a=self.abs_a.number,
-            sum_abs_b=self.abs_b.number,
             magnitude=_magnitude(self.abs_a, self.abs_b),
             nan_a=self.nan_a,
             nan_b=self.nan_b,

@@ -129,6 +129,14 @@ class UnreadableError(Exception):
         return self.diagnostic.message()
 
 
+class WordsError(ValueError):
+    """Something that cannot be done; `words` say why in both languages."""
+
+    def __init__(self, words: Words) -> None:
+        super().__init__(words)
+        self.words = words
+
+
 class ReadBackError(Exception):
     """The written file differs from its report: an error of its own, exit code 3, and nothing is written."""
 

@@ -363,7 +363,7 @@ def plan_in(directory: str) -> Plan:
         raise UsageError(usage.accmap_playbook_a_b_d(message=error.diagnostic.words())) from None
     except (PlanError, ValueError) as error:
         path = os.path.join(directory, FILE)
-        why = error.why if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
+        why = error.words if isinstance(error, PlanError) else usage.not_valid_json_of_a_plan(said=error)
         raise UsageError(usage.cannot_be_used(path=path, why=why)) from None
 
 

@@ -17,7 +17,7 @@ from ...schemas.shared_words import join_words
 from .draws import RowDraws
 from .indexed_file import IndexedFile
 from .messages_compiled import say
-from .plan import Plan, data_finding
+from .plan import Plan, data_finding, normalize, shares
 from .problems import RefusedError
 
 if TYPE_CHECKING:
@@ -308,9 +308,6 @@ def _restart(a: AnyDraws, b: AnyDraws) -> int | None:
 
 
 def _shares(split: str) -> tuple[float, ...] | str:
-    from .plan import shares
-    from .problems import RefusedError
-
     try:
         return shares(split)
     except RefusedError:
@@ -318,8 +315,6 @@ def _shares(split: str) -> tuple[float, ...] | str:
 
 
 def _weights(plan: Plan) -> list[float] | int:
-    from .plan import normalize
-
     blend = plan.blend
     assert blend is not None
     if len(blend.prefixes) == 1:

@@ -291,9 +291,7 @@ class Draws:
 
     def shares_differ(self, other: Draws) -> bool:
         """True if the datasets come in other turns than those of `other`."""
-        if len(self.indices) == 1 == len(other.indices):
-            return False
-        return self.shares != other.shares
+        return not len(self.indices) == 1 == len(other.indices) and self.shares != other.shares
 
     def _cyclic_order(self, micro: int, ranks: int) -> CyclicOrder:
         if self._cyclic is None:
@@ -303,9 +301,7 @@ class Draws:
         return self._cyclic
 
     def _turn(self, number: int) -> tuple[int, int]:
-        if self.shares is None:
-            return 0, number
-        if len(self.indices) == 1:
+        if self.shares is None or len(self.indices) == 1:
             return 0, number
         if self._turns is None or number >= len(self._turns[0]):
             self._turns = turns(self.shares, min(self.size, max(2 * number, 1024)))

@@ -194,9 +194,7 @@ def files_of(names: Sequence[str], *, walked: bool, suffix: str = "") -> tuple[s
 
 def named_files(name: str) -> tuple[str, ...]:
     """The files that a word of the command line stands for."""
-    if os.path.isdir(name):
-        return files_of((name,), walked=True)
-    return files_of((name,), walked=False)
+    return files_of((name,), walked=os.path.isdir(name))
 
 
 def read_records(prefix: str, paths: Sequence[str]) -> RecordFile:

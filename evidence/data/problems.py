@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...schemas.diagnostic import UnreadableError, diagnose
+from ...schemas.diagnostic import UnreadableError, WordsError, diagnose
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
-    from ...schemas.message import Problem, Words
+    from ...schemas.message import Problem
 
 
 def unreadable(problem: Problem, file: str) -> NoReturn:
@@ -17,12 +17,8 @@ def unreadable(problem: Problem, file: str) -> NoReturn:
     raise UnreadableError(diagnose(problem, file))
 
 
-class RefusedError(ValueError):
+class RefusedError(WordsError):
     """Settings from which no framework builds a data set, and why."""
-
-    def __init__(self, said: Words) -> None:
-        super().__init__(said)
-        self.words = said
 
 
 class MissingPackageError(Exception):

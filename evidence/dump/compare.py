@@ -545,10 +545,7 @@ def _has_same_size_and_kind(a: Tensor, b: Tensor) -> bool:
 
 
 def _elements(tensor: Tensor) -> int:
-    total = 1
-    for size in tensor.shape or ():
-        total *= size
-    return total
+    return math.prod(tensor.shape or ())
 
 
 def _is_identity(unit: Unit) -> bool:

@@ -105,32 +105,24 @@ def _parts(part: Part) -> list[str]:
     return [f"{sides[gap.side]}: {gap.part} {gap.direction}".rstrip(": ") for gap in part.gaps]
 
 
-def _units(part: Part) -> Sequence[str]:
-    return part.incomplete.units
-
-
-def _nans(part: Part) -> Sequence[str]:
-    return part.incomplete.nan
+def _unreadable(part: Part) -> int:
+    return len(part.unreadable)
 
 
 def _tensors(part: Part) -> list[str]:
     return [f"{one.side.upper()}: {one.unit}.{one.place}" for one in part.alone]
 
 
-def _unreadable(part: Part) -> int:
-    return len(part.unreadable)
-
-
 _GAPS = (
     _Gap(_amount_of("parts"), say.parts_missing, _parts),
-    _Gap(_amount_of("units_alone"), say.units_alone, _units),
+    _Gap(_amount_of("units_alone"), say.units_alone, attrgetter("incomplete.units")),
     _Gap(_operations, say.operations_apart),
     _Gap(_amount_of("arranged"), say.arranged_weights),
     _Gap(_amount_of("checksums"), say.checksums_apart),
     _Gap(_amount_of("without_numbers"), say.tensors_without_numbers),
     _Gap(_amount_of("elements_alone"), say.elements_alone),
     _Gap(_amount_of("statistics_alone"), say.statistics_alone),
-    _Gap(_amount_of("nan"), say.nan_on_both_sides, _nans),
+    _Gap(_amount_of("nan"), say.nan_on_both_sides, attrgetter("incomplete.nan")),
     _Gap(_amount_of("inputs_alone"), say.inputs_alone),
     _Gap(_amount_of("unmatched"), say.tensors_alone, _tensors),
     _Gap(_unreadable, say.tensors_unreadable),

@@ -41,15 +41,6 @@ class ModulePair(NamedTuple):
     """The decoder layer it belongs to."""
 
 
-class ApiPair(NamedTuple):
-    """Two operators that msprobe does not pair by itself, with the positions that correspond."""
-
-    mindspore: str
-    torch: str
-    arguments: tuple[tuple[int, int], ...]
-    outputs: tuple[tuple[int, int], ...]
-
-
 def switches_of(subject: Subject) -> dict[str, bool]:
     """Switches that decide which modules there are and what their classes are called; `moe` is each layer's own."""
     megatron, mindformers = subject.megatron_recipe, subject.mindformers_recipe
@@ -78,20 +69,6 @@ def modules_of(subject: Subject) -> tuple[ModulePair, ...]:
     LayoutUnknownError where a file leaves open how large the model is.
     """
     return tuple(_Reading(subject).modules())
-
-
-def apis_of(subject: Subject) -> tuple[ApiPair, ...]:
-    """The operators of this pair that a mapping has to name."""
-    switches = {**switches_of(subject), "moe": False}
-    return tuple(
-        ApiPair(row["mindspore"], row["torch"], _positions(row["arguments"]), _positions(row["outputs"]))
-        for row in module_table()["apis"]
-        if row.get("only", subject.dialect) == subject.dialect and _hold(row.get("where", ()), switches)
-    )
-
-
-def _positions(pairs: Sequence[Sequence[int]]) -> tuple[tuple[int, int], ...]:
-    return tuple((mindspore, torch) for mindspore, torch in pairs)
 
 
 _DECIDING = (
@@ -265,10 +242,11 @@ def mappings_of(subject: Subject) -> tuple[StageMapping, ...]:
     chunks = chunks_of(subject)
     parts = 1 + max(chunk.part for chunk in chunks)
     stages = sorted({chunk.stage for chunk in chunks})
-    return tuple(
-        _Stage(subject, modules, [chunk for chunk in chunks if chunk.stage == stage], parts, stages[-1]).mapping(stage)
-        for stage in stages
-    )
+    found: list[StageMapping] = []
+    for stage in stages:
+        own = _Stage(subject, modules, [chunk for chunk in chunks if chunk.stage == stage], parts, stages[-1])
+        found.append(StageMapping(stage, own.layers(), own.cells()))
+    return tuple(found)
 
 
 def stage_place(place: str, chunks: Sequence[Chunk], parts: int) -> tuple[int, str]:
@@ -322,10 +300,7 @@ class _Stage:
             return True
         return stage == self.last
 
-    def mapping(self, stage: int) -> StageMapping:
-        return StageMapping(stage, self._layers(), self._cells())
-
-    def _layers(self) -> LayerMapping:
+    def layers(self) -> LayerMapping:
         mapping: LayerMapping = {}
         classes = {module.mindformers: module.mindformers_class for module in self.modules}
         for module in self.modules:
@@ -359,7 +334,7 @@ class _Stage:
             for holder in ("TransformerBlock", "decoder"):
                 found.setdefault(holder, {})[f"layers.{before}"] = f"layers.{after}"
 
-    def _cells(self) -> dict[str, str]:
+    def cells(self) -> dict[str, str]:
         cells: dict[str, str] = {}
         for module in self.modules:
             names = naming(self.subject, module, self.chunks, self.parts)
@@ -375,19 +350,21 @@ class _Stage:
 
 
 def api_mapping_of(subject: Subject) -> list[dict[str, object]]:
-    """The list of operator pairs for msprobe; every key is written, because it reads each without asking."""
+    """Operators that msprobe does not pair by itself; every key is written, because it reads each without asking."""
+    switches = {**switches_of(subject), "moe": False}
     return [
         {
-            "ms_api": pair.mindspore,
-            "pt_api": pair.torch,
-            "ms_args": [ours for ours, _ in pair.arguments],
-            "pt_args": [theirs for _, theirs in pair.arguments],
-            "ms_output": [ours for ours, _ in pair.outputs],
-            "pt_output": [theirs for _, theirs in pair.outputs],
+            "ms_api": row["mindspore"],
+            "pt_api": row["torch"],
+            "ms_args": [ours for ours, _ in row["arguments"]],
+            "pt_args": [theirs for _, theirs in row["arguments"]],
+            "ms_output": [ours for ours, _ in row["outputs"]],
+            "pt_output": [theirs for _, theirs in row["outputs"]],
             "ms_parameters": [],
             "pt_parameters": [],
             "ms_parameters_grad": [],
             "pt_parameters_grad": [],
         }
-        for pair in apis_of(subject)
+        for row in module_table()["apis"]
+        if row.get("only", subject.dialect) == subject.dialect and _hold(row.get("where", ()), switches)
     ]

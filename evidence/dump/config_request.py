@@ -10,6 +10,7 @@ from ...mapper.translate.megatron_file import megatron_text
 from ...mapper.translate.mindformers_file import mindformers_text
 from ...mapper.translate.translation import translate_as_asked
 from ...schemas.config import ReadOptions
+from ...schemas.diagnostic import WordsError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
-    from ...schemas.message import Words
 
 DumpKind = Literal["msprobe", "mindspore-o0", "mindspore-o1", "mindspore-o2"]
 Side = Literal["megatron", "mindformers"]
@@ -155,12 +155,8 @@ class Chunk(NamedTuple):
     layers: int
 
 
-class LayoutUnknownError(Exception):
-    """The layers of the pipeline stages cannot be told; the text says why, in both languages."""
-
-    def __init__(self, said: Words) -> None:
-        super().__init__(said)
-        self.words = said
+class LayoutUnknownError(WordsError):
+    """The layers of the pipeline stages cannot be told."""
 
 
 def chunks_of(subject: Subject) -> tuple[Chunk, ...]:

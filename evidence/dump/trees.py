@@ -200,9 +200,9 @@ _SCALED_BY_BETA = ("addbmm", "addmm", "addmv", "addr", "baddbmm")
 _MOST_JSON = 1 << 29
 _NESTED = 100
 _NO_CALL = -1
+"""Gradients of older dumps do not say of which micro batch they are."""
 _NO_VALUES = "structure"
 """The task that lists modules and nothing else."""
-"""Gradients of older dumps do not say of which micro batch they are."""
 _UNIT, _RESULT, _NOTE = 400, 100, 200
 """Bytes that a unit takes besides its tensors, what is said of a tensor later, and a note."""
 

@@ -65,9 +65,10 @@ def is_event_file(path: str) -> bool:
 def scalars(stream: BinaryIO) -> Iterator[Scalar]:
     """All scalars of a file; DamagedError where a record cannot be trusted."""
     for number, (offset, record) in enumerate(records(stream)):
-        found = _scalars(record)
-        if found is None:
-            raise DamagedError(offset, say.record_is_no_event(), number)
+        try:
+            found = _scalars(record)
+        except (struct.error, ValueError):
+            raise DamagedError(offset, say.record_is_no_event(), number) from None
         yield from found
 
 
@@ -117,15 +118,8 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
         yield number, kind, data[slice(*value)] if isinstance(value, tuple) else value
 
 
-def _scalars(event: bytes) -> list[Scalar] | None:
-    """The scalars of one record; None where it is no event."""
-    try:
-        return _event(event)
-    except (struct.error, ValueError):
-        return None
-
-
-def _event(event: bytes) -> list[Scalar]:
+def _scalars(event: bytes) -> list[Scalar]:
+    """The scalars of one record; struct.error or ValueError if it is not an event."""
     step = 0
     summary: bytes | None = None
     for number, _, value in _fields(event):

@@ -130,11 +130,6 @@ def beginning_agrees(loss: Pair, norm: Pair) -> bool:
     )
 
 
-def steps_covered(windows: Sequence[int]) -> int:
-    """Over how many steps losses were compared: a mean over several counts each of them."""
-    return sum(windows)
-
-
 Kind = Literal[
     "beyond",
     "steps",

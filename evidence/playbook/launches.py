@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from ...mapper.align.ladder import PLACEHOLDER
 from ...schemas.border.text_output import shell_word
+from ...schemas.diagnostic import WordsError
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ...schemas.message import Words
 
 FILE = "playbook.toml"
 _STAND_IN = "/path/to/"
@@ -37,12 +37,8 @@ _FORMS = ("torch_dist", "torch")
 _NAMES = re.compile(r"\{(\w+)\}")
 
 
-class SettingsError(ValueError):
+class SettingsError(WordsError):
     """A `playbook.toml` that cannot be used, and why."""
-
-    def __init__(self, said: Words) -> None:
-        super().__init__(said)
-        self.words = said
 
 
 class Machines(NamedTuple):

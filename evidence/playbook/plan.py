@@ -12,7 +12,7 @@ from ...mapper.conditions import holds
 from ...schemas.border.file_input import package_text, read_json, read_regular
 from ...schemas.border.text_output import markdown_code, shell_word
 from ...schemas.compilers.tables import load_table
-from ...schemas.diagnostic import UnreadableError
+from ...schemas.diagnostic import UnreadableError, WordsError
 from ...schemas.fast_records import NamedTuple
 from .launches import MADE, Layout, actions_of
 from .messages_compiled import say
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ...mappings.tables import Condition
     from ...schemas.config import ReadOptions
     from ...schemas.diagnostic import Language
-    from ...schemas.message import Words
     from .launches import Action
 
 
@@ -67,12 +66,8 @@ _NAMES = "|".join((*_VALUES, "var", "branch", "declare", "arg")).replace("_", "-
 _READING = re.compile(rf"--unset-empty|--({_NAMES})=.*", re.DOTALL)
 
 
-class PlanError(ValueError):
+class PlanError(WordsError):
     """A `plan.json` that is none, and why."""
-
-    def __init__(self, why: Words) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 def reading_words(options: ReadOptions) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from ...schemas.config import partner
 from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
 from ...schemas.versions import number_of
-from .huggingface_files import INDEX, huggingface_units, index_text
+from .huggingface_files import INDEX, huggingface_units, index_text, safetensors_shards
 from .megatron_dist import distributed_units
 from .megatron_torch import Build, Ranks, rank_folder, ranks_of
 from .messages_compiled import say
@@ -250,16 +250,8 @@ def _mindformers_units(
     found, unknown = as_mindformers(table, weights)
     if unknown:
         raise RefusedError(problem(say.unknown(names=list_names(unknown), side="mindformers"), request.checkpoint))
-    groups: list[dict[str, Weight]] = [{}]
-    size = 0
-    for name, weight in found.items():
-        if groups[-1] and size + weight.size > request.shard_bytes:
-            groups.append({})
-            size = 0
-        groups[-1][name] = weight
-        size += weight.size
-    for number, group in enumerate(groups, 1):
-        yield Unit(f"model-{number:05d}-of-{len(groups):05d}.safetensors", group, "safetensors")
+    for path, group in safetensors_shards(found, request.shard_bytes):
+        yield Unit(path, group, "safetensors")
 
 
 def _huggingface_units(

@@ -155,18 +155,23 @@ def huggingface_units(
     found, unknown = as_huggingface(weights, family, layout)
     if unknown:
         raise RefusedError(problem(say.unknown(names=list_names(unknown), side=f"transformers {family}"), checkpoint))
+    for path, group in safetensors_shards(found, shard_bytes):
+        # transformers asks each file which library wrote it (modeling_utils.py:load_state_dict).
+        yield Unit(path, group, "bytes", start=header_bytes(group.items(), "pt"))
+
+
+def safetensors_shards(weights: Mapping[str, Weight], shard_bytes: int) -> Iterator[tuple[str, dict[str, Weight]]]:
+    """The weights in files of at most so many bytes, in their order; a larger weight has a file of its own."""
     groups: list[dict[str, Weight]] = [{}]
     size = 0
-    for name, weight in found.items():
+    for name, weight in weights.items():
         if groups[-1] and size + weight.size > shard_bytes:
             groups.append({})
             size = 0
         groups[-1][name] = weight
         size += weight.size
     for number, group in enumerate(groups, 1):
-        path = f"model-{number:05d}-of-{len(groups):05d}.safetensors"
-        # transformers asks each file which library wrote it (modeling_utils.py:load_state_dict).
-        yield Unit(path, group, "bytes", start=header_bytes(group.items(), "pt"))
+        yield f"model-{number:05d}-of-{len(groups):05d}.safetensors", group
 
 
 def index_text(units: Sequence[Unit]) -> str:

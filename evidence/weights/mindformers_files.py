@@ -124,7 +124,9 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
     width = STORED[dtype][1]
     held = sum(value.size for value in values)
     shape = () if first.dims == (0,) and held == width else first.dims
-    if not _fits_bytes(shape, width, held):
+    # What a file claims may be too much to multiply.
+    small = len(shape) <= _MOST_AXES and all(0 <= size < _LARGEST for size in shape)
+    if not small or prod(shape) * width != held:
         raise_garbled(path, say.of_does_not_take_bytes(tag=tag, dtype=dtype, shape=str(list(shape))[:80], held=held))
     places = [Place(path, value.offset, value.size) for value in values]
     if len(places) == 1:
@@ -133,11 +135,6 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
         raise_garbled(path, say.is_cut_within_a_number(tag=tag))
     parts = [Stored(tag, dtype, (place.size // width,), place) for place in places]
     return _reshape(join_weights(parts, 0), shape)
-
-
-def _fits_bytes(shape: Shape, width: int, held: int) -> bool:
-    """True if numbers of a width and a shape are so many bytes."""
-    return len(shape) <= _MOST_AXES and all(0 <= size < _LARGEST for size in shape) and prod(shape) * width == held
 
 
 def _reshape(flat: Weight, shape: Shape) -> Weight:

@@ -138,15 +138,10 @@ def _nothing(path: str) -> NoReturn:
         raise_unreadable(say.nothing_there(path=path, found=say.nothing_is_there()), path)
     if os.path.isdir(path):
         if any(name.endswith(".ckpt") for _, _, names in os.walk(path) for name in names):
-            _ckpt(path)
+            several, advice = say.a_folder_of_several_ckpt(), say.name_the_one_that_holds()
+            raise_unreadable(say.unsupported(file=path, what=several, advice=advice), path)
         raise_unreadable(say.nothing_there(path=path, found=say.none_of_its_files_is()), path)
     raise_unreadable(say.nothing_there(path=path, found=say.it_is_another_kind_of()), path)
-
-
-def _ckpt(path: str) -> NoReturn:
-    raise_unreadable(
-        say.unsupported(file=path, what=say.a_folder_of_several_ckpt(), advice=say.name_the_one_that_holds()), path
-    )
 
 
 VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
@@ -185,14 +180,11 @@ class Amount(NamedTuple):
     size: int = 0
     """In bytes."""
 
-    def plus(self, other: Amount) -> Amount:
-        """Both together."""
-        return Amount(self.tensors + other.tensors, self.size + other.size)
-
 
 def count(found: dict[Beside, Amount], what: Beside, size: int = 0, tensors: int = 1) -> None:
     """Count something that is no weight."""
-    found[what] = found.get(what, Amount()).plus(Amount(tensors, size))
+    before = found.get(what, Amount())
+    found[what] = Amount(before.tensors + tensors, before.size + size)
 
 
 class Model(NamedTuple):

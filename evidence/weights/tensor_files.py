@@ -306,19 +306,20 @@ class _Writer:
             self.put(value)
         self.parts.append(b"e")
 
-    def table(self, values: Mapping[Any, Any]) -> None:
-        self.parts.append(b"}(")
-        for key, value in values.items():
+    def _fill_table(self, entries: Iterable[tuple[Any, Any]]) -> None:
+        self.parts.append(b"(")
+        for key, value in entries:
             self.put(key)
             self.put(value)
         self.parts.append(b"u")
 
+    def table(self, values: Mapping[Any, Any]) -> None:
+        self.parts.append(b"}")
+        self._fill_table(values.items())
+
     def pairs(self, value: Pairs) -> None:
-        self.parts.append(b"}(")
-        for key, entry in value.entries:
-            self.put(key)
-            self.put(entry)
-        self.parts.append(b"u")
+        self.parts.append(b"}")
+        self._fill_table(value.entries)
 
     def name(self, value: Global) -> None:
         self._memoize(value, f"c{value.module}\n{value.name}\n".encode())
@@ -336,11 +337,8 @@ class _Writer:
 
     def ordered_dict(self, value: Ordered) -> None:
         self.name(_ORDERED)
-        self.parts.append(b")R(")
-        for key, entry in value.entries.items():
-            self.put(key)
-            self.put(entry)
-        self.parts.append(b"u")
+        self.parts.append(b")R")
+        self._fill_table(value.entries.items())
 
     def persistent(self, value: Persistent) -> None:
         self.each(value.name)

@@ -23,14 +23,12 @@ from .messages_compiled import say
 from .number_types_compiled import STORED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from ...schemas.message import Problem, Words
 
     Array = Any
     "A numpy array; bfloat16 is held in uint16."
-    "A numpy array."
-    from collections.abc import Iterable
-
-    from ...schemas.message import Problem, Words
 
 _LISTED = 6
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mapper.lenses.run import SomeWeightsError, blend_of, split_weights
 from ...mapper.recipe.reading import recipe_of
+from ...schemas.diagnostic import WordsError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.plain_values import is_on
 from ..constants_compiled import DATA_FLAGS
@@ -75,12 +76,8 @@ def explain_samples(uncompared: Sequence[NotCompared], why: Words | None, langua
     return [entry._replace(reason=why.text(language)) if entry.field == SAMPLES else entry for entry in uncompared]
 
 
-class _NotDrawnError(Exception):
+class _NotDrawnError(WordsError):
     """The reason why no samples can be drawn."""
-
-    def __init__(self, why: Words) -> None:
-        self.why = why
-        super().__init__(str(why))
 
 
 class _Run(NamedTuple):
@@ -103,7 +100,7 @@ def samples_of(a: Config, b: Config) -> Samples | Words:
     try:
         return _sample_plans(_run_of(a), _run_of(b))
     except _NotDrawnError as error:
-        return error.why
+        return error.words
 
 
 def _run_of(config: Config) -> _Run:

@@ -58,16 +58,16 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.reader import config_of
 if sys.argv[1] == "megatron":
-    from accmap.verifier import megatron_side as side
+    from accmap.verifier.megatron.from_launch import blueprint_of
     from accmap.verifier.megatron.model import MegatronBackend as Backend
 else:
-    from accmap.verifier import mindformers_side as side
+    from accmap.verifier.mindformers.from_yaml import blueprint_of
     from accmap.verifier.mindformers.model import MindFormersBackend as Backend
 backend = Backend()
 found = {}
 for file in sys.argv[3:]:
     config = config_of(read_text(file), ReadOptions(), path=file)
-    model = backend.build(side.blueprint(config), 0).model
+    model = backend.build(blueprint_of(config), 0).model
     if sys.argv[1] == "megatron":
         kept = model.named_parameters()
     else:
