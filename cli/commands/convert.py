@@ -12,6 +12,7 @@ from ...schemas.border.text_output import emit, json_text, tell, trust_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.huggingface.model_config import FILE
+from ...schemas.reader import check_versions
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, UNUSABLE
 from ..inputs import load, open_input, read_input, require_run
@@ -35,7 +36,7 @@ def run(args: ConvertArgs) -> int:
     """Write the translation; 1 where something that changes numbers is lost, 2 where it cannot run."""
     _require_places(args)
     accepted = accepted_losses(args.files[0], args.accept_loss, args.lang)
-    config = load(args.files[0], args.reading, args.stdin_filename, model=True)
+    config = _load_source(args)
     require_training(config)
     model_alone = _asks_for_model_alone(config, args)
     require_accepted(config, OF_NETWORK if model_alone else None)
@@ -75,6 +76,18 @@ def run(args: ConvertArgs) -> int:
     print_report(translation, args.lang)
     code = close_report(translation.rows, accepted, args.lang, defects=defects, strict=args.strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _load_source(args: ConvertArgs) -> Config:
+    """The source, read with its own version: `--mindformers` and `--dialect` are the target's if both are YAMLs."""
+    name, reading = args.files[0], args.reading
+    if args.to == "mindformers":
+        reading = reading._replace(mindformers=None, dialect=None)
+    config = load(name, reading, args.stdin_filename, model=True)
+    if args.from_version is None:
+        return config
+    reading = reading._replace(**{config.framework.replace("huggingface", "transformers"): args.from_version})
+    return load(name, check_versions(reading, "--from-version"), args.stdin_filename, model=True)
 
 
 def _asks_for_model_alone(config: Config, args: ConvertArgs) -> bool:

@@ -326,6 +326,23 @@ def test_the_version_that_is_read_and_the_one_that_is_written(accmap, old: Path)
     assert answer.out.startswith("# MindSpore Transformers 2.0, dynamic graph")
 
 
+@pytest.mark.parametrize(
+    ("words", "versions"),
+    [
+        ((), "mindformers 1.9 assumed -> mindformers 2.1 given"),
+        (("--dialect", "dynamic"), "mindformers 1.9 assumed -> mindformers 2.1 given"),
+        (("--from-version", "1.8"), "mindformers 1.8 given -> mindformers 2.1 given"),
+    ],
+)
+def test_convert_reads_the_source_with_its_own_version(
+    accmap, old: Path, words: tuple[str, ...], versions: str
+) -> None:
+    answer = accmap("convert", "old.yaml", "--to", "mindformers", "--mindformers", "2.1", *words)
+    assert answer.code == 0, answer.err
+    assert versions in answer.err
+    assert accmap("convert", "old.yaml", "--from-version", "0.16").code == 2
+
+
 def test_an_older_dynamic_file_is_edited_and_loses_only_unknown_keys(accmap, old: Path) -> None:
     old.write_text(OLDER_GRAPH, encoding="utf-8")
     answer = accmap("upgrade", "old.yaml", "--from-version", "1.9")
