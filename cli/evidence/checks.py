@@ -10,7 +10,9 @@ import os
 from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.answers_compiled import check_scores_json, check_tokenizers_json, tokenizer_json
-from ...evidence.data.tokenizer import PROBES, compare, first_difference, is_tokenizer, named_tokenizer, open_tokenizer
+from ...evidence.data.names_compiled import PROBES
+from ...evidence.data.tokenizer import is_tokenizer, named_tokenizer
+from ...evidence.data.tokenizer_comparison import compare, first_difference, open_tokenizer
 from ...evidence.scores import TOLERANCE, check_scores, read_scores, setting_differences
 from ...schemas.border.file_input import read_text
 from ...schemas.border.file_output import write_text
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ...evidence.array_check import ArrayCheck, FilesCheck
-    from ...evidence.data.tokenizer import Row, TokenizerFiles, TokenizerPair
+    from ...evidence.data.tokenizer_comparison import Row, TokenizerFiles, TokenizerPair
     from ...evidence.model_answers import AnswerCheck, AnswerRow
     from ...evidence.scores import ScoreCheck, Settings
     from ...schemas.border.text_output import Outgoing

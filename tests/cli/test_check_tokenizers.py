@@ -122,7 +122,8 @@ def test_three_kinds_agree_with_themselves_and_with_their_own_classes(
     code, answer = asked(capsys, plain, json_form)
     assert rows(answer)["vocabulary"]
     assert all(same for what, same in rows(answer).items() if what.startswith("text"))
-    from accmap.evidence.data.tokenizer import PROBES, open_tokenizer
+    from accmap.evidence.data.names_compiled import PROBES
+    from accmap.evidence.data.tokenizer_comparison import open_tokenizer
 
     slow = transformers.GPT2Tokenizer(str(plain / "vocab.json"), str(plain / "merges.txt"))
     llama = transformers.LlamaTokenizer(str(spm / "tokenizer.model"), legacy=False)
@@ -156,7 +157,96 @@ def test_texts_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     plain = gpt2(tmp_path / "gpt2")
     (tmp_path / "t.txt").write_text("a fox\na dog\n", "utf-8")
     _, answer = asked(capsys, plain, plain, "--text", tmp_path / "t.txt")
-    assert [what for what in rows(answer) if what.startswith("text")] == ["text 'a fox'", "text 'a dog'"]
+    made = "text made from the vocabulary"
+    assert [what for what in rows(answer) if what.startswith("text")] == ["text 'a fox'", "text 'a dog'", made]
+    (tmp_path / "t.txt").write_text("".join(f"a fox {number}\n" for number in range(50)), "utf-8")
+    _, answer = asked(capsys, plain, plain, "--text", tmp_path / "t.txt")
+    assert [what for what in rows(answer) if what.startswith("text")] == ["texts (50)", made]
+
+
+def at(content: dict[str, Any], path: str) -> tuple[Any, Any]:
+    """What holds a member, and its name or place in it."""
+    *above, last = path.split("/")
+    for part in above:
+        content = content[int(part) if isinstance(content, list) else part]
+    return content, int(last) if isinstance(content, list) else last
+
+
+END = "<|endoftext|>"
+WITH_AN_END = {
+    "type": "TemplateProcessing",
+    "single": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": END, "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 0}}],
+    "special_tokens": {END: {"id": END, "ids": [0], "tokens": [END]}},
+}
+CUT_AT_EIGHT = {"direction": "Left", "max_length": 8, "strategy": "LongestFirst", "stride": 0}
+CHANGES = [
+    # file, member, its new value (None: taken out), and the row that then differs; "" if none may, ? if not compared
+    ("tokenizer.json", "model/merges/7", None, "merges"),
+    ("tokenizer.json", "normalizer", {"type": "NFC"}, "normalizer"),
+    ("tokenizer.json", "decoder", {"type": "Fuse"}, "decoder"),
+    ("tokenizer.json", "pre_tokenizer/add_prefix_space", True, "pre_tokenizer"),
+    ("tokenizer.json", "post_processor", WITH_AN_END, "post_processor"),
+    ("tokenizer.json", "added_tokens/0/lstrip", True, "added_tokens"),
+    ("tokenizer.json", "added_tokens/0/special", False, "added_tokens"),
+    ("tokenizer.json", "model/ignore_merges", True, "model"),
+    ("tokenizer.json", "truncation", CUT_AT_EIGHT, "truncation"),
+    ("tokenizer_config.json", "padding_side", "left", "padding_side"),
+    ("tokenizer_config.json", "truncation_side", "left", "truncation_side"),
+    ("tokenizer_config.json", "model_max_length", 512, "model_max_length"),
+    ("tokenizer_config.json", "add_eos_token", True, "add_eos_token"),
+    ("tokenizer_config.json", "add_bos_token", True, "?add_bos_token"),
+    ("generation_config.json", "eos_token_id", 5, "generation_config eos_token_id"),
+    ("generation_config.json", "do_sample", True, "generation_config do_sample"),
+    ("tokenizer_config.json", "padding_side", "right", ""),
+    ("tokenizer_config.json", "split_special_tokens", False, ""),
+    ("tokenizer_config.json", "name_or_path", "elsewhere", ""),
+    ("tokenizer_config.json", "tokenizer_class", "Qwen2TokenizerFast", ""),
+    ("tokenizer.json", "post_processor/trim_offsets", True, ""),
+    ("generation_config.json", "temperature", 1.0, ""),
+    ("generation_config.json", "transformers_version", "5.0", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("file", "member", "value", "row"), CHANGES, ids=[f"{c[1]}-{c[3]}" for c in CHANGES])
+def test_a_change_is_named_in_its_row(
+    file: str, member: str, value: Any, row: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = fast(tmp_path / "one", gpt2(tmp_path / "gpt2"))
+    (one / "generation_config.json").write_text('{"eos_token_id": 0, "transformers_version": "4.9"}', "utf-8")
+    settings = json.loads((one / "tokenizer_config.json").read_text("utf-8"))
+    for name in ("padding_side", "truncation_side", "add_bos_token", "add_eos_token"):
+        settings.pop(name, None)
+    (one / "tokenizer_config.json").write_text(json.dumps({**settings, "model_max_length": 1024}), "utf-8")
+    two = shutil.copytree(one, tmp_path / "two")
+    content = json.loads((two / file).read_text("utf-8"))
+    holder, name = at(content, member)
+    if value is None:
+        del holder[name]
+    else:
+        holder[name] = value
+    (two / file).write_text(json.dumps(content, indent=2), "utf-8")
+    for sides in ((one, two), (two, one)):
+        code, answer = asked(capsys, *sides)
+        differs = {what for what, same in rows(answer).items() if not same and not what.startswith("text")}
+        unseen = {f"?{one['what']}" for one in answer["not_compared"]}
+        assert differs | unseen == ({row} if row else set())
+        assert code == (1 if row else 0)
+
+
+def test_a_text_from_the_vocabulary_parts_two_models_of_the_same_pieces(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two pieces that changed their scores: no text of the built-in ones need show it."""
+    plain = gpt2(tmp_path / "gpt2")
+    other = shutil.copytree(plain, tmp_path / "other")
+    lines = (other / "merges.txt").read_text("utf-8").splitlines()
+    (other / "merges.txt").write_text("\n".join([lines[0], *reversed(lines[1:])]) + "\n", "utf-8")
+    code, answer = asked(capsys, plain, other)
+    assert code == 1
+    assert rows(answer)["vocabulary"]
+    assert not rows(answer)["merges"]
+    assert not rows(answer)["text made from the vocabulary"]
 
 
 @pytest.mark.parametrize(
