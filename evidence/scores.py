@@ -29,9 +29,9 @@ from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import Words, verbatim
 from ..schemas.yaml_reader.node import refuse_deep
-from .bounded_files import as_object, parse_json
+from .bounded_files import as_list, as_object, parse_json
 from .messages_compiled import say
-from .score_names_compiled import ACCURACY, NAMES, NOT_SCORES, SCORES
+from .score_names_compiled import ACCURACY, ANSWERS, NAMES, NOT_SCORES, QUESTION_IDS, QUESTIONS, SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,9 +43,11 @@ ALONE = "score"
 """What a single number without a name is called."""
 
 _ASIDE = re.compile(
-    r"stderr|alias|version|n-shot|num_fewshot|^config|^date|timestamp|seed|git_hash|sample|^num$|count|higher_is"
+    r"^i(d|dx|ndex)$|_id$|stderr|alias|version|n-shot|num_fewshot|^config|^date|timestamp|seed|git_hash|sample|^num$|count|higher_is"
 )
 """Numbers of a report that are no scores."""
+_SAMPLE = 50
+"""Records that tell a file of answers from a report of scores."""
 _LINE = re.compile(
     r"^\s*(?P<name>.*?\S)\s*(?:[:=,|\t]|\s)\s*(?P<score>[-+]?[\d.]+(?:[eE][-+]?\d+)?|nan|inf|-inf)\s*%?\s*\|?\s*$"
 )
@@ -244,12 +246,37 @@ def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float, int | Non
     if alone is not None:
         return [(ALONE, alone, None)]
     if stripped[0] in "{[" or path.lower().endswith(".json"):
-        return _flat(_json(path, stripped))
+        _refuse_answers(path, stripped.partition("\n")[0])
+        written = _json(path, stripped)
+        _refuse_records(path, written)
+        return _flat(written)
     if path.lower().endswith((".yaml", ".yml")):
         return _flat(_yaml(path, stripped))
     if path.lower().endswith(".csv") or stripped.splitlines()[0].count(",") >= 1:
         return _table(path, stripped)
     return _lines(path, stripped)
+
+
+def _refuse_answers(path: str, line: str) -> None:
+    """UnreadableError if the first line is a record of JSON Lines with an answer: its numbers are no scores."""
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    _refuse_records(path, [first])
+
+
+def _refuse_records(path: str, written: Any) -> None:
+    """UnreadableError if a report is a list or an object of records, each with a question and its answer."""
+    listed: list[Any] = list(as_object(written).values()) if isinstance(written, dict) else as_list(written)
+    records = [as_object(one) for one in listed if isinstance(one, dict)]
+    if records and len(records) == len(listed) and all(map(_is_answer, records[:_SAMPLE])):
+        raise _unreadable(path, say.scores_are_answers())
+
+
+def _is_answer(members: Iterable[str]) -> bool:
+    names = set(members)
+    return not names.isdisjoint(ANSWERS) and not names.isdisjoint((*QUESTIONS, *QUESTION_IDS))
 
 
 def _json(path: str, text: str) -> Any:
@@ -406,6 +433,8 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     headless = any(_number(cell) is not None for cell in rows[0])
     header = [] if headless else [cell.strip().lower() for cell in rows[0]]
     body = rows if headless else rows[1:]
+    if _is_answer(header) and not set(header) & {*SCORES}:
+        raise _unreadable(path, say.scores_are_answers())
     names = next((header.index(name) for name in NAMES if name in header), 0)
     column = next((header.index(name) for name in SCORES if name in header), None)
     if column is None:

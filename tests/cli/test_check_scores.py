@@ -43,6 +43,11 @@ def aliases(item: str) -> str:
 
 
 REFUSED = [
+    ("a.json", '[{"idx": 0, "question": "When?", "answer": "1999"}]', "check answers"),
+    ("a.json", '{"0": {"origin_prompt": "When?", "prediction": "1999", "gold": "1998"}}', "check answers"),
+    ("a.jsonl", '{"doc_id": 0, "resps": [["1999"]]}\n{"doc_id": 1, "resps": [["2"]]}\n', "check answers"),
+    ("a.csv", "question,answer\nWhen?,1999\n", "check answers"),
+    ("a.json", '[{"idx": 0}, {"idx": 1}]', "EVD096"),
     ("a.json", '{"results": {"a": ', "JSON"),
     ("a.json", '"word"', "EVD09"),
     ("a.yaml", "a: [1", "EVD09"),
