@@ -306,7 +306,8 @@ FOLLOWED = (
     "parallel_core/transformer_config.py", "parallel_core/transformer_config_utils.py",
     "parallel_core/utils/init_method.py", "pynative/config/*.py", "pynative/optimizer/adamw.py",
     "pynative/optimizer/muon.py", "pynative/trainer/dynamic_batch.py", "pynative/trainer/utils.py",
-    "pynative/trainer/trainer.py", "tools/register/*.py", "trainer/base_trainer.py", "trainer/config_args.py",
+    "pynative/trainer/trainer.py", "tools/check_rules.py", "tools/register/*.py",
+    "trainer/base_trainer.py", "trainer/config_args.py",
     "trainer/optimizer_grouped_parameters.py", "trainer/trainer.py", "trainer/utils.py", "wrapper/wrapper.py",
 )  # fmt: skip
 """The readers, converters and configuration classes, in the package."""

@@ -251,9 +251,8 @@ def static_facts(version: str) -> dict[str, Any]:
         **{name: judged[name] for name in _AS_JUDGED},
         "data_keys": " ".join(facts["data_keys"]),
         "callbacks": {
-            name: dict.fromkeys(("type", "auto_register", *words))
+            name: None if "**" in words else dict.fromkeys(("type", "auto_register", *words))
             for name, words in facts["callbacks"].items()
-            if "**" not in words
         },
         "loaders": " ".join(facts["loaders"]),
     }

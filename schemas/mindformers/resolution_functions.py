@@ -23,18 +23,25 @@ if TYPE_CHECKING:
     from .dynamic import Dynamic
     from .resolution import Trainer
 
+MAX_PATTERN = 256
+"""Characters of a pattern of `param_init_std_rules`, at most."""
 __all__ = ["NOTHING", "is_list", "prod", "suggest"]
 
 
 def check_callbacks(run: Trainer) -> None:
-    """Report the arguments that the constructors of callbacks do not take."""
+    """Report callbacks without a class, and arguments that the constructors do not take."""
     entries: list[Any] = run.reading.get("callbacks")
     for place, entry in enumerate(entries):
         kind: Any = entry.get("type") if is_mapping(entry) else ""
         if kind is None and "type" in entry:
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
             wrong_kind(run.reading, f"callbacks[{place}].type", None, say.name_of_a_class())
-        arguments = run.reading.catalog["callbacks"].get(kind) if isinstance(kind, str) else None
+        known = run.reading.catalog["callbacks"]
+        arguments = known.get(kind) if isinstance(kind, str) else None
+        if isinstance(kind, str) and kind not in known and "auto_register" not in entry and not run["option.legacy"]:
+            meant = suggest(kind, known)
+            said = say.unknown_class(section="callbacks", value=kind, suggestion=meant, version=run.version)
+            run.reading.note(said, f"callbacks[{place}].type")
         if arguments is not None:
             run.strange(Taken(str(kind), arguments), f"callbacks[{place}]", entry)
 
@@ -93,6 +100,20 @@ def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
         return make()
     except TOO_ODD:
         return otherwise
+
+
+def is_safe_pattern(pattern: str) -> bool:
+    """`TransformerConfig.validate_rule_target_pattern`: a short expression that no text makes slow."""
+    import re
+
+    part = r"(?:[^()\\]|\\.)*"
+    repeated = r"(?:\*|\+|\{\d+(?:,\d*)?\})"
+    ahead = any(token in pattern for token in ("(?=", "(?!", "(?<=", "(?<!", "(?>", "\\g<"))
+    return (
+        len(pattern) <= MAX_PATTERN
+        and not ahead
+        and not re.search(rf"\({part}{repeated}{part}\)\s*{repeated}", pattern)
+    )
 
 
 def is_regex(text: Any) -> bool:

@@ -318,6 +318,8 @@ def build_dynamic_data(config: Any) -> None:
     given = {key: value for key, value in inner.items() if key in fields}
     given.setdefault("sequence_length", inner.get("seq_length"))
     given.setdefault("random_seed", inner.get("seed"))
+    for name in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"):
+        given.setdefault(name, False)  # as `init_gpt_dataset_config` does
     given["blend"] = blend
     if "tokenizer" in fields:
         given["tokenizer"] = "unknown"
