@@ -433,10 +433,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
     headless = any(_number(cell) is not None for cell in rows[0])
     header = [] if headless else [cell.strip().lower() for cell in rows[0]]
     body = rows if headless else rows[1:]
-    if _is_answer(header) and not set(header) & {*SCORES}:
-        raise _unreadable(path, say.scores_are_answers())
-    names = next((header.index(name) for name in NAMES if name in header), 0)
-    column = next((header.index(name) for name in SCORES if name in header), None)
+    names, column = _columns(header)
     if column is None:
         _refuse_several(path, header, body, names)
     for line, row in enumerate(body, len(rows) - len(body) + 1):
@@ -448,13 +445,21 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
             yield _score_name(row, header, names), score, line
 
 
+def _columns(header: Sequence[str]) -> tuple[int, int | None]:
+    """The columns of the names and of the scores; None if no header names the scores."""
+    names = next((header.index(name) for name in NAMES if name in header), 0)
+    return names, next((header.index(name) for name in SCORES if name in header), None)
+
+
 def _score_name(row: Sequence[str], header: Sequence[str], names: int) -> str:
     metric = row[header.index("metric")].strip() if "metric" in header else ""
     return f"{row[names].strip()}/{metric}" if metric else row[names].strip()
 
 
 def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:
-    """UnreadableError if several columns could be that of the scores: which one is meant cannot be told."""
+    """UnreadableError if the columns hold answers, or if several of them could be that of the scores."""
+    if _is_answer(header):
+        raise _unreadable(path, say.scores_are_answers())
     named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
     numbers = [at for at in named if any(at < len(row) and _number(row[at]) is not None for row in body)]
     if len(numbers) > 1:
