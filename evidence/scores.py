@@ -426,10 +426,7 @@ def _entries(entries: Iterable[tuple[Any, Any]], path: str, depth: int) -> Itera
 
 
 def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
-    try:
-        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
-    except csv.Error as error:
-        raise _unreadable(path, verbatim(error)) from None
+    rows = _rows_of_table(path, text)
     headless = any(_number(cell) is not None for cell in rows[0])
     header = [] if headless else [cell.strip().lower() for cell in rows[0]]
     body = rows if headless else rows[1:]
@@ -443,6 +440,13 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
         score = None if at is None else _number(row[at])
         if score is not None:
             yield _score_name(row, header, names), score, line
+
+
+def _rows_of_table(path: str, text: str) -> list[list[str]]:
+    try:
+        return [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
+    except csv.Error as error:
+        raise _unreadable(path, verbatim(error)) from None
 
 
 def _columns(header: Sequence[str]) -> tuple[int, int | None]:
