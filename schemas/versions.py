@@ -184,7 +184,8 @@ def header_version(framework: Framework, text: str) -> str | None:
         return None
     import re
 
-    found = re.search(rf"^# {TITLES[framework]} (?:core_r)?(main|\d+\.\d+)\b[^\n]* accmap ", head, re.MULTILINE)
+    named = "|".join(map(re.escape, NUMBERS))
+    found = re.search(rf"^# {TITLES[framework]} (?:core_r)?({named}|\d+\.\d+)\b[^\n]* accmap ", head, re.MULTILINE)
     return None if found is None else found[1]
 
 

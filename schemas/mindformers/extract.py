@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..compilers import constants
 from ..plain_values import is_list, is_mapping
-from ..versions import number_of
 from .fact_base import SOURCE, fact_file_text, facts_of, merge_versions, read_facts
 
 if TYPE_CHECKING:
@@ -185,7 +184,10 @@ def _sorted_facts(value: Any) -> Any:
 
 
 def update_version(facts: dict[str, Any], digest: dict[str, Any], version: str, new: dict[str, Any] | None) -> None:
-    """Put a version's facts into the two trees, or take the version out of them where `new` is None."""
+    """Put a version's facts into the two trees, or take the version out of them where `new` is None.
+
+    Their order is that of `versions.yaml`: what is compiled of it does not know a line that was just written.
+    """
     for dialect in ("static", "dynamic"):
         content = None if new is None else new.get(dialect)
         facts[dialect] = _replace_dialect(facts.get(dialect), version, content)
@@ -199,7 +201,7 @@ def _replace_dialect(dialect: dict[str, Any] | None, version: str, new: Any) -> 
     trees = {one: facts_of(old["facts"], one, old["versions"]) for one in old["versions"] if one != version}
     if new is not None:
         trees[version] = new
-    versions = sorted(trees, key=number_of)
+    versions = sorted(trees, key=_listed_versions().index)
     return {
         "versions": versions,
         "facts": merge_versions({one: trees[one] for one in versions}, versions) if trees else {},
@@ -385,8 +387,7 @@ def main(words: list[str] | None = None) -> int:
         return 0
     if given.tree is None or given.version is None:
         parser.error("TREE and --version are needed")
-    listed = [entry["name"] for entry in constants.read_versions()["mindformers"]]
-    if given.write and given.version not in listed:
+    if given.write and given.version not in _listed_versions():
         print(f"{given.version} has no line in {constants.VERSIONS_SOURCE}", file=sys.stderr)
         return 2
     try:
@@ -404,9 +405,15 @@ def main(words: list[str] | None = None) -> int:
     return int(count > 0 and before == given.version)
 
 
+def _listed_versions() -> list[str]:
+    """The versions of `versions.yaml`, oldest first."""
+    return [entry["name"] for entry in constants.read_versions()["mindformers"]]
+
+
 def _previous_version(facts: dict[str, Any], version: str) -> str | None:
-    known = [one for one in facts.get("static", {"versions": []})["versions"] if number_of(one) <= number_of(version)]
-    return known[-1] if known else None
+    order = _listed_versions()
+    until = order[: order.index(version) + 1] if version in order else order
+    return next((one for one in reversed(until) if one in facts.get("static", {"versions": []})["versions"]), None)
 
 
 def _write_facts(facts: dict[str, Any], digest: dict[str, Any]) -> None:

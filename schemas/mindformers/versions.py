@@ -12,6 +12,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple, cast, named_module
 from ..message import NOTHING
 from ..plain_values import is_on
 from ..versions import default_name, minor_of, names, names_with_facts, nearest_version, number_of, stand_ins
+from ..versions_compiled import NUMBERS
 from .messages_compiled import say
 from .only_in_compiled import ONLY_IN
 
@@ -34,14 +35,14 @@ _STANDS_FOR = stand_ins("mindformers", "static")
 
 
 def minor_version(text: str) -> str:
-    """`1.9.0` as `1.9`."""
-    return ".".join(text.lstrip("vr").split(".")[:2])
+    """`1.9.0` as `1.9`; a development branch as it is named."""
+    return text if text in NUMBERS else ".".join(text.lstrip("vr").split(".")[:2])
 
 
 def known_version(text: str, where: str = "--mindformers") -> str:
-    """`1.9` for `1.9`, `1.9.0`, `v1.9.0`; UnreadableError for one that is not known."""
-    version = minor_of(text)
-    if version is None or version not in KNOWN_VERSIONS:
+    """`1.9` for `1.9`, `1.9.0`, `v1.9.0`, a branch by its name; UnreadableError for one that is not known."""
+    version = minor_of(text) or text.strip()
+    if version not in KNOWN_VERSIONS:
         known = ", ".join(KNOWN_VERSIONS)
         raise UnreadableError(
             diagnose(say.unknown_version(given=text, known=known, nearest=nearest_version(text, KNOWN_VERSIONS)), where)

@@ -37,6 +37,8 @@ class Extracted(NamedTuple):
 
     arguments: list[dict[str, Any]]
     functions: dict[str, str]
+    guessed: Mapping[str, str] = {}
+    """By option, a function that is handed to argparse as `type` and that is not known, and what it is read as."""
 
 
 _NO_FACT = ("options", "group")
@@ -154,6 +156,7 @@ def main(words: Sequence[str]) -> int:
     else:
         print(f"{given.version} against {other}: {len(listed) or 'no'} changes")
         print("".join(f"{change}\n" for change in listed), end="")
+        print("".join(f"type {option}: {said}\n" for option, said in found.guessed.items()), end="")
     if given.write:
         write(fact_store.with_version(facts, given.version, found.arguments, found.functions, order))
     return 0

@@ -4,7 +4,8 @@ Whatever a tree imports besides the standard library is a stand-in, whether or n
 same on every machine, and nothing of CUDA is loaded. The first word says whose parser is asked.
 
 - `parser_dump.py version TREE FUNCTIONS`: Megatron-LM's own, as `add_megatron_arguments` builds it. FUNCTIONS is a file
-  that names functions, one `path:name` a line; the digest of each one's source is printed, too.
+  that names functions, one `path:name` a line; the digest of each one's source is printed, too, and the type of each
+  argument whose function `CALLABLES` does not name: it is tried on some texts.
 - `parser_dump.py fork MEGATRON PACKAGE TREE...`: Megatron-LM's `parse_args` as PACKAGE's `training/arguments.py` wraps
   it, so that every feature registers its arguments. The TREEs hold PACKAGE and what it stands on. Where PACKAGE is
   `megatron`, its own tree is the fork's. A PACKAGE of the form `slime.utils.arguments:get_slime_extra_args_provider`
@@ -213,15 +214,32 @@ def _fact_of(action: argparse.Action, group: str) -> dict[str, object]:
     }
 
 
+GUESSED: dict[str, str] = {}
+"""By option, the function of a type that `CALLABLES` does not name, and what it was read as."""
+
+
 def type_of(action: argparse.Action) -> str | None:
-    """The name of what turns a text into the value; ValueError for a callable that we have no converter for."""
+    """The name of what turns a text into the value."""
     kind = action.type
     if kind is None or kind in PLAIN:
         return None if kind is None else kind.__name__  # type: ignore[union-attr]  # pyright: ignore
     name = str(getattr(kind, "__name__", kind))
-    if name not in CALLABLES:
-        raise ValueError(f"{action.option_strings}: {name} is no type that argument_parser.py knows")
-    return CALLABLES[name]
+    if name in CALLABLES:
+        return CALLABLES[name]
+    guess = guessed_type(kind)  # type: ignore[arg-type]  # pyright: ignore
+    GUESSED[action.option_strings[0]] = f"{name}, read as {guess}"
+    return guess
+
+
+def guessed_type(convert: Callable[[str], object]) -> str:
+    """What a function makes of texts: numbers, some names and nothing else, or the text as it is."""
+    if _accepts_text(convert, "a text"):
+        return "str"
+    named = hasattr(convert, "__code__") and names_taken(convert)
+    numbers = [kind for kind, text in (("int", "3"), ("float", "0.5")) if _accepts_text(convert, text)]
+    if named:
+        return "str" if numbers else "name"
+    return numbers[0] if numbers else "str"
 
 
 def names_taken(convert: Callable[[str], object]) -> list[str]:
@@ -229,7 +247,7 @@ def names_taken(convert: Callable[[str], object]) -> list[str]:
     code = convert.__code__  # type: ignore[attr-defined]  # pyright: ignore
     texts: list[object] = []
     for held in code.co_consts:
-        texts += sorted(held) if isinstance(held, frozenset) else [held]  # pyright: ignore
+        texts += sorted(held, key=str) if isinstance(held, (frozenset, tuple)) else [held]  # pyright: ignore
     spoken = [text for text in texts if isinstance(text, str) and re.fullmatch(r"\w+", text)]
     for name in code.co_names:
         known = convert.__globals__.get(name)  # type: ignore[attr-defined]  # pyright: ignore
@@ -241,7 +259,7 @@ def names_taken(convert: Callable[[str], object]) -> list[str]:
 def _accepts_text(convert: Callable[[str], object], text: str) -> bool:
     try:
         convert(text)
-    except (KeyError, ValueError, TypeError, AssertionError, argparse.ArgumentTypeError):
+    except (KeyError, ValueError, TypeError, AssertionError, AttributeError, argparse.ArgumentTypeError):
         return False
     return True
 
@@ -443,7 +461,8 @@ def main(whose: str, *words: str) -> None:
             tree, functions = words
             with open(functions, encoding="utf-8") as stream:
                 wanted = stream.read().split()
-            answer = {"arguments": list(facts_of(version_parser(tree))), "functions": digests(tree, wanted)}
+            arguments = list(facts_of(version_parser(tree)))
+            answer = {"arguments": arguments, "functions": digests(tree, wanted), "guessed": GUESSED}
         elif whose == "fork":
             megatron, package, *trees = words
             provides = ":" in package

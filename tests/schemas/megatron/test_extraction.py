@@ -105,9 +105,26 @@ def test_a_digest_is_of_the_code(tmp_path: Path) -> None:
     assert [change.kind for change in extract.changes(same[0], other)] == ["function-changed"]
 
 
-def test_a_type_that_we_cannot_convert_is_not_guessed(tmp_path: Path) -> None:
-    with pytest.raises(extract.ExtractionError, match="triple_type"):
-        extract.extract(tree(tmp_path, PARSER.replace("type=moe_freq_type", "type=triple_type")), [])
+@pytest.mark.parametrize(
+    ("code", "kind", "choices"),
+    [
+        ("return text", "str", None),
+        ("return int(text)", "int", None),
+        ("return float(text)", "float", None),
+        ("return text if text == 'max' else int(text)", "str", None),
+        ("return {'near': 1, 'far': 2}[text]", "name", ["far", "near"]),
+        ("return text.missing", "str", None),
+        ("return Triple[text]", "name", ["attn", "mlp"]),
+    ],
+)
+def test_a_type_that_nobody_has_seen_is_tried_and_told(
+    code: str, kind: str, choices: list[str] | None, tmp_path: Path
+) -> None:
+    parser = PARSER.replace("type=moe_freq_type", "type=triple_type").replace("return Triple[text]", code)
+    found = extract.extract(tree(tmp_path, parser), [])
+    fact = next(one for one in found.arguments if one["dest"] == "moe_layer_freq")
+    assert (fact["type"], fact.get("choices")) == (kind, choices)
+    assert found.guessed == {"--moe-layer-freq": f"triple_type, read as {kind}"}
 
 
 def test_what_is_no_tree_is_said(tmp_path: Path) -> None:
