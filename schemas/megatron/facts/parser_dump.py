@@ -236,7 +236,7 @@ def guessed_type(convert: Callable[[str], object]) -> str:
     if _accepts_text(convert, "a text"):
         return "str"
     named = hasattr(convert, "__code__") and names_taken(convert)
-    numbers = [kind for kind, text in (("int", "3"), ("float", "0.5")) if _accepts_text(convert, text)]
+    numbers = [kind for kind, text in (("float", "0.5"), ("int", "3")) if _accepts_text(convert, text)]
     if named:
         return "str" if numbers else "name"
     return numbers[0] if numbers else "str"
