@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 
-from ..schemas.border.file_input import read_standard_input, read_text
+from ..schemas.border.file_input import read_standard_input, read_text, require_inside
 from ..schemas.border.inputs import is_file, is_folder, stands
 from ..schemas.border.text_output import tell
-from ..schemas.fast_records import TYPE_CHECKING
+from ..schemas.diagnostic import UnreadableError
+from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import trains_gpt
-from ..schemas.message import Words
+from ..schemas.message import NOTHING, Words
 from ..schemas.reader import config_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..schemas.config import Config, ReadOptions
+    from ..mapper.translate.result import Translation
+    from ..schemas.config import Config, ReadOptions, VersionOrigin
     from ..schemas.diagnostic import Language
     from ..schemas.source import SourceText
 
@@ -94,6 +96,60 @@ def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
         steps, samples = found.length_of(name)
         options = options._replace(steps=steps, dataset_size=samples)
     return options
+
+
+class Target(NamedTuple):
+    """The options that name the version and the dialect of the file to write, and who chose them."""
+
+    options: ReadOptions
+    origin: VersionOrigin = "given"
+    reason: Words = NOTHING
+    """Empty if the command line or the default chose."""
+
+    def name_choice(self, made: Translation) -> Translation:
+        """The translation, with the reason for its version."""
+        if not self.reason or made.target_framework != "mindformers":
+            return made
+        return made._replace(version_origin=self.origin, version_reason=self.reason)
+
+
+def target_for(config: Config, options: ReadOptions) -> Target:
+    """The target of a translation: by the command line, else the configuration, else the configured partner."""
+    if config.framework == "mindformers" or options.mindformers or options.dialect or not _is_configured(config.file):
+        return Target(options)
+    from .configuration import find_configuration
+    from .messages_compiled import say
+
+    found = find_configuration(config.file, confine=options.confine is not None)
+    version, dialect = found.text("mindformers"), found.text("dialect")
+    if version or dialect:
+        words = say.as_configured(path=os.path.relpath(found.path or ""))
+        return Target(options._replace(mindformers=version, dialect=dialect), "given", words)
+    partner = found.partner(config.file)
+    if partner is None or not is_file(partner):
+        return Target(options)
+    if options.confine is not None:
+        require_inside(partner, found.directory)
+    try:
+        return target_like(config_of(read_text(partner), options, path=partner), options)
+    except UnreadableError:
+        return Target(options)  # whoever checks the pair reports it
+
+
+def target_like(config: Config, options: ReadOptions) -> Target:
+    """The version and the dialect of a YAML that is there; of a legacy one the usual static version."""
+    from ..schemas.mindformers.versions import WRITTEN
+    from .messages_compiled import say
+
+    if config.framework != "mindformers":
+        return Target(options)
+    dialect = config.dialect if config.dialect in WRITTEN else "static"
+    named = options._replace(dialect=options.dialect or dialect)
+    if options.mindformers is not None:
+        return Target(named)
+    version = config.framework_version if config.framework_version in WRITTEN[dialect] else None
+    version = version if config.dialect == dialect else None
+    return Target(named._replace(mindformers=version), "detected", say.same_as_file(path=os.path.relpath(config.file)))
 
 
 def _is_configured(name: str) -> bool:

@@ -83,6 +83,8 @@ class Subject(NamedTuple):
     """Reads another text of a file, in which a fix is tried; without it only the rules' own fixes are offered."""
     focus: Side | None = None
     """The file that a rule about one framework looks at, if both files are of that framework."""
+    target: tuple[str | None, str | None] = (None, None)
+    """The version and the dialect of MindSpore Transformers that a script without a partner is held to; None: usual."""
 
     @property
     def is_pair(self) -> bool:

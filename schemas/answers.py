@@ -215,6 +215,7 @@ class VersionJson(BasisJson):
     """The version whose facts an answer rests on, of one file of several."""
 
     file: str | None = None
+    dialect: str | None = Field(None, description="Of a file that is written: static or dynamic.")
 
 
 class _OfFileJson(Open):

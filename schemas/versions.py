@@ -61,7 +61,7 @@ def names_a_file(text: str) -> bool:
 
 Framework: TypeAlias = "Literal['megatron', 'mindformers', 'huggingface']"
 Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy', 'transformers']"
-Use: TypeAlias = "Literal['default', 'read', 'write', 'verify']"
+Use: TypeAlias = "Literal['default', 'target', 'read', 'write', 'verify']"
 
 
 TITLES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
@@ -110,6 +110,21 @@ def names_with_facts(framework: Framework, dialect: Dialect) -> tuple[str, ...]:
 def default_name(framework: Framework, dialect: Dialect) -> str:
     """The version of a file that does not say its own."""
     return names(framework, dialect, "default")[0]
+
+
+def default_target(framework: Framework) -> tuple[str, Dialect]:
+    """The version and the dialect that are written if neither is named."""
+    usual = (one for one in reversed(ALL) if one.framework == framework and {"default", "target"} <= {*one.uses})
+    found = next(usual)
+    return found.name, found.dialect
+
+
+def target_dialect(framework: Framework, name: str) -> Dialect | None:
+    """The dialect that is written for a version if none is named; None for a version that is not known."""
+    for one in ALL:
+        if one.framework == framework and one.name == name and "target" in one.uses:
+            return one.dialect
+    return None
 
 
 def stand_ins(framework: Framework, dialect: Dialect) -> dict[str, str]:

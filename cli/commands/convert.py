@@ -15,7 +15,7 @@ from ...schemas.huggingface.model_config import FILE
 from ...schemas.reader import check_versions
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, UNUSABLE
-from ..inputs import load, open_input, read_input, require_run
+from ..inputs import load, open_input, read_input, require_run, target_for, target_like
 from ..messages_compiled import say
 from ..reference.known_defects import defects_of_written
 from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
@@ -133,9 +133,11 @@ def _translate(config: Config, args: ConvertArgs, existing: _ExistingFile | None
 
     Unless `--no-read-back` is given, what is written has to be what the report says, read back.
     """
-    dialect, family = (None, None) if existing is None else (existing.dialect, existing.family)
-    options = args.reading._replace(dialect=args.reading.dialect or dialect)
-    translation = translate_as_asked(config, options, args.to, family)
+    if existing is None:
+        target, family = target_for(config, args.reading), None
+    else:
+        target, family = target_like(existing.config, args.reading), existing.family
+    translation = target.name_choice(translate_as_asked(config, target.options, args.to, family))
     if not args.no_read_back:
         require_said(translation)
     return translation
@@ -166,13 +168,12 @@ def _translate_onto_base(model: Config, base: str, args: ConvertArgs) -> tuple[C
     require_training(config)
     require_accepted(config)
     recipe = with_model(recipe_of(config), recipe_of(model))
-    version = options.version(args.to or partner(config.framework))
-    dialect = options.dialect
+    target = target_like(config, options) if args.to == config.framework else target_for(config, options)
+    version = target.options.version(args.to or partner(config.framework))
     if args.to == config.framework:
         version = version or config.framework_version
-        dialect = "dynamic" if config.dialect == "dynamic" else dialect
-    made = translate_recipe(recipe, config, args.to, version, dialect)._replace(model=model.file)
-    translation = read_back(made, config)
+    made = translate_recipe(recipe, config, args.to, version, target.options.dialect)._replace(model=model.file)
+    translation = read_back(target.name_choice(made), config)
     if not args.no_read_back:
         require_said(translation)
     if args.to != config.framework:
@@ -201,11 +202,6 @@ class _ExistingFile:
         self.source = read_input(path, None)
         self.config = config_of(self.source, options, path=path)
         require_training(self.config)
-
-    @property
-    def dialect(self) -> str | None:
-        """The dialect to write; None where the default will do."""
-        return "dynamic" if self.config.dialect == "dynamic" else None
 
     @property
     def family(self) -> str | None:

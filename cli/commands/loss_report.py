@@ -11,7 +11,7 @@ from ...mappings.messages_compiled import say as of_rows
 from ...schemas.border.text_output import paint, tell
 from ...schemas.config import Basis
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.shared_words import join_words, list_words, mark, term
+from ...schemas.shared_words import in_brackets, join_words, list_words, mark, term
 from ..configuration import find_configuration, ignored_configurations
 from ..exit_codes import BAD, FINE
 from ..messages_compiled import say
@@ -159,11 +159,12 @@ def _proofs(translation: Translation, language: Language) -> str:
 
 
 def _versions(translation: Translation, language: Language) -> str:
-    """Both versions, and whether each was given, detected or assumed."""
+    """Both versions, whether each was given, detected or assumed, and the graph that is written, with the reason."""
     basis = translation.recipe.basis
     target = Basis(translation.target_framework, translation.version, translation.version_origin)
     named = [entry.name(language) for entry in (basis, target) if entry is not None]
-    return " -> ".join(named)
+    choice = [one.text(language) for one in (translation.graph, translation.version_reason) if one]
+    return " -> ".join(named) + in_brackets(list_words(choice, language, "clause"), language)
 
 
 def accepted_losses(file: str, given: Sequence[str], language: Language) -> tuple[str, ...]:

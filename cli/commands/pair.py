@@ -16,7 +16,7 @@ from ...schemas.file_kind import require_training
 from ...schemas.plain_values import json_value
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, UNUSABLE
-from ..inputs import load
+from ..inputs import load, target_for
 from ..messages_compiled import say as usage
 from ..reference.known_defects import defects_of_written
 from ..terminal import wants_colour
@@ -41,15 +41,17 @@ def run(args: PairArgs) -> int:
     config = load(args.files[0], args.reading, args.stdin_filename, model=True)
     require_training(config)
     require_accepted(config)
+    target = target_for(config, args.reading)
     pair = pair_of(
         config,
         megatron=args.reading.megatron,
-        mindformers=args.reading.mindformers,
-        dialect=args.reading.dialect,
+        mindformers=target.options.mindformers,
+        dialect=target.options.dialect,
         step=0 if args.step is None and args.align else args.step,
         initial_weights=args.init_weights,
         trial=args.experiment,
     )
+    pair = pair._replace(mindformers=target.name_choice(pair.mindformers))
     if not args.no_read_back:
         require_said(pair.megatron, pair.mindformers)
     texts = pair.texts(comments=not args.no_comments, language=args.lang)

@@ -65,7 +65,7 @@ from ...schemas.shared_words import mark
 from ...schemas.verdict import Unseen, conclude, unseen_json
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
-from ..inputs import load
+from ..inputs import load, target_like
 from ..messages_compiled import say as usage
 from ..terminal import pad, wants_colour
 
@@ -243,12 +243,13 @@ def _plan_and_files(
     """The plan, and the files that accmap's own commands write for it, filled in."""
     recipe, home = recipe_of(source), os.path.abspath(directory)
     words = _names(by_framework, directory), reading_words(options)
+    target = _target_words(by_framework, options)
     with tempfile.TemporaryDirectory(prefix=".playbook.", dir=_parent(directory)) as made:
-        _prepare(plan_of(recipe, *words), by_framework, source, made)
+        _prepare(plan_of(recipe, *words, Layout(target=target)), by_framework, source, made)
         kept = {name: fill_example(name, text, home, settings) for name, text in _texts(made).items()}
     devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}
     dynamic = any(name.endswith("/example.yaml") and "\ncheckpoint:" in text for name, text in kept.items())
-    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic, trees_here(settings, home))), kept
+    return plan_of(recipe, *words, Layout(home, settings, devices, dynamic, trees_here(settings, home), target)), kept
 
 
 def _tell(directory: str, written: list[str], plan: Plan, form: str, language: Language) -> None:
@@ -282,6 +283,16 @@ def _names(by_framework: dict[str, Config], directory: str) -> Names:
 def _no_option(path: str) -> str:
     """A path that no command line takes for an option."""
     return f"./{path}" if path.startswith("-") else path
+
+
+def _target_words(by_framework: Mapping[str, Config], options: ReadOptions) -> tuple[str, ...]:
+    """The options by which the pairs of a script are written for the YAML that was named beside it."""
+    yaml = by_framework.get("mindformers")
+    if yaml is None or len(by_framework) < len(_OTHER):
+        return ()
+    asked = target_like(yaml, options).options
+    given = reading_words(options)
+    return tuple(word for word in reading_words(asked) if word not in given)
 
 
 def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: str) -> None:

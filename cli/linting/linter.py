@@ -194,7 +194,8 @@ def _subject_of_group(group: Sequence[Side], settings: Settings) -> Subject:
     changed = sides.index(group[-1 if settings.fix_side == "b" else 0])
     options = settings.configuration.rule_options
     again = reread if settings.tries_fixes else None
-    return Subject(sides, settings.profile, options, {}, changed, again)
+    target = (settings.options.mindformers, settings.options.dialect)
+    return Subject(sides, settings.profile, options, {}, changed, again, target=target)
 
 
 def _rule_selection(settings: Settings) -> Selection:

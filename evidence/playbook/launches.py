@@ -185,6 +185,8 @@ class Layout(NamedTuple):
     """Whether MindSpore Transformers runs its dynamic graph."""
     trees: tuple[str, ...] = ()
     """Options that name the source trees that are here, for the commands that run both models."""
+    target: tuple[str, ...] = ()
+    """Options that name the version and the graph that the pairs are written for; the usual ones without them."""
 
     def path_of(self, path: str) -> str:
         """A path of the directory, from anywhere."""

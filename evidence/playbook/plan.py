@@ -54,6 +54,7 @@ class Plan(NamedTuple):
             "rungs": list(self.rungs),
             "devices": dict(self.layout.devices),
             "dynamic": self.layout.dynamic,
+            "target": list(self.layout.target),
             "checks": [f"{stage.id}/{check.id}" for stage in self.stages for check in stage.checks],
         }
 
@@ -107,7 +108,9 @@ def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008
     checks = fields.get("checks")
     if not isinstance(checks, list):
         raise PlanError(say.lists_no_checks())
-    layout = layout._replace(devices=_devices(fields.get("devices", {})), dynamic=fields.get("dynamic") is True)
+    target = _parse_reading(fields.get("target", []))
+    devices = _devices(fields.get("devices", {}))
+    layout = layout._replace(devices=devices, dynamic=fields.get("dynamic") is True, target=target)
     plan = _build(names, reading, rungs, lambda _check: True, layout)
     return _keep_checks(plan, {str(check) for check in cast("list[object]", checks)})
 
@@ -181,7 +184,8 @@ class _Filling:
     def command(self, words: tuple[str, ...], further: Mapping[str, str] = {}) -> tuple[str, ...]:
         """An accmap command; one that reads the pair's own files reads them as the playbook did."""
         filled = tuple(word.format(**self.names, **further) for word in words)
-        return (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
+        filled = (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
+        return (*filled, *self.layout.target) if filled[:1] == ("pair",) else filled
 
     def _line(self, line: str, further: Mapping[str, str]) -> str:
         settings = self.layout.settings

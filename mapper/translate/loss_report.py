@@ -196,11 +196,17 @@ class FieldCase:
             return is_same(value, side.fixed[0])
         return "absent" in side.options and is_same(value, side.options["absent"])
 
+    def is_changed_by_another(self) -> bool:
+        """True if another written argument gives the field a value that changes numbers and that is not the default."""
+        set_by_another = self.entry.origin == "derived" and not self.is_default()
+        return set_by_another and self.impact == "numerics" and self.target is not None
+
     def is_worth_a_line(self) -> bool:
         """True for a written value, and for a default with an effect that the other side has no place for."""
         of_class = self.sides.config.framework == "huggingface" and not self.is_default()
         return self.is_explicit() or (
-            self.matters() and (self.impact == "performance" or self.is_done_unasked() or of_class)
+            self.matters()
+            and (self.is_changed_by_another() or self.impact == "performance" or self.is_done_unasked() or of_class)
         )
 
     def is_open(self) -> bool:

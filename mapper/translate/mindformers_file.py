@@ -61,9 +61,8 @@ def mindformers_text(translation: Translation, *, comments: bool = True, languag
 
 def title_of_text(translation: Translation) -> Words:
     """The first line of a written YAML: the version that it is for, by which it is read again, and its source."""
-    graph = say.dynamic_graph() if translation.dialect == "dynamic" else say.static_graph()
     source = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input()
-    return say.written_yaml(title=title_of("mindformers", translation.version), graph=graph, source=source)
+    return say.written_yaml(title=title_of("mindformers", translation.version), graph=translation.graph, source=source)
 
 
 def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict[str, str]]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
+from ...schemas.message import NOTHING, Words
 from ...schemas.verdict import unresolved_words
 from ...schemas.versions import minor_of
 from ..recipe.vocabulary import defines_model
+from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -191,6 +193,8 @@ class Translation(NamedTuple):
     family: Choice | None = None
     version_origin: VersionOrigin = "assumed"
     """True if somebody named the version to write; into a file's own framework it is where the file's comes from."""
+    version_reason: Words = NOTHING
+    """The reason for the version that is written, if nobody named it."""
     written: Config | None = None
     """What the target's framework makes of the written file."""
     unsaid: tuple[Difference, ...] = ()
@@ -216,6 +220,13 @@ class Translation(NamedTuple):
             source, written = written, source
         return versions_of_proofs(source, written)
 
+    @property
+    def graph(self) -> Words:
+        """The graph that a written YAML is for; no words for a launch script."""
+        if self.target_framework != "mindformers":
+            return NOTHING
+        return say.dynamic_graph() if self.dialect == "dynamic" else say.static_graph()
+
     def versions(self, language: Language) -> list[dict[str, object]]:
         """Both frameworks' versions, and where each comes from."""
         basis = self.recipe.basis
@@ -224,6 +235,10 @@ class Translation(NamedTuple):
             "framework_version": self.version,
             "version_origin": self.version_origin,
         }
+        if self.target_framework == "mindformers":
+            target["dialect"] = self.dialect
+        if self.version_reason:
+            target["version_reason"] = self.version_reason.text(language)
         return [*([] if basis is None else [{"file": self.source, **basis.to_json(language)}]), target]
 
     def to_json(self, language: Language = "en") -> dict[str, object]:

@@ -14,7 +14,8 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training, unknown_class
 from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
-from ...schemas.mindformers.versions import DEFAULT_DYNAMIC, DEFAULT_STATIC, WRITTEN, minor_version
+from ...schemas.message import NOTHING, Words
+from ...schemas.mindformers.versions import DEFAULT_STATIC, WRITTEN, minor_version, target_of
 from ...schemas.plain_values import is_number
 from ...schemas.versions import nearest_version
 from ..families import ALL_LAYERS, Choice, choose
@@ -49,8 +50,6 @@ if TYPE_CHECKING:
     from ..lenses.lens import Written
     from ..recipe.values import Recipe
 
-DEFAULT_MINDFORMERS = {"static": DEFAULT_STATIC, "dynamic": DEFAULT_DYNAMIC}
-
 
 def translate(
     config: Config,
@@ -83,15 +82,13 @@ def translate_recipe(
 
     If `to` is the file's own framework and `version` is None, the version stays that of the file.
     """
-    require_training(config)
-    unknown = unknown_class(config)
-    if unknown is not None:
-        raise UnreadableError(unknown)
+    _require_known_run(config)
     if config.framework == "huggingface":
         recipe = _as_a_run(recipe)
     framework = to or partner(config.framework)
-    own = version is None and framework == config.framework
+    own = _keeps_version(config, framework, version, dialect)
     fork = dialect_asked(version) if framework == "megatron" else None
+    by_default = framework == "mindformers" and not own and version is None and dialect is None
     if framework == "megatron":
         side: SideName = "megatron"
         dialect = OWN if fork is None else fork.name
@@ -100,18 +97,37 @@ def translate_recipe(
         side, written, dialect = _mindformers_target(config, version, dialect, own=own)
     origin: VersionOrigin = config.version_origin if own else "assumed" if version is None else "given"
     done = _Translator(recipe, config, framework, side, written, dialect, family, fork).translate()
-    return done._replace(version_origin=origin)
+    return done._replace(version_origin=origin, version_reason=_default_reason() if by_default else NOTHING)
+
+
+def _require_known_run(config: Config) -> None:
+    """UnreadableError for a file that trains no GPT model, or one of a class that is not known."""
+    require_training(config)
+    unknown = unknown_class(config)
+    if unknown is not None:
+        raise UnreadableError(unknown)
+
+
+def _keeps_version(config: Config, framework: Framework, version: str | None, dialect: str | None) -> bool:
+    """True if a file is written anew for its own framework and version: nobody names one, and it can be written."""
+    if version is not None or framework != config.framework:
+        return False
+    return framework != "mindformers" or config.framework_version in WRITTEN.get(dialect or config.dialect, ())
+
+
+def _default_reason() -> Words:
+    """The reason for the version and the graph that nobody named."""
+    return say.written_by_default(static=DEFAULT_STATIC)
 
 
 def _mindformers_target(
     config: Config, version: str | None, dialect: str | None, *, own: bool
 ) -> tuple[SideName, str, str]:
     """Side, version and dialect of the YAML to write; a file's own ones if it is written anew and none is named."""
-    if own and config.framework_version in WRITTEN.get(dialect or config.dialect, ()):
+    if own:
         version, dialect = config.framework_version, dialect or config.dialect
-    dialect = dialect or ("dynamic" if version is not None and version.split(".")[0] == "2" else "static")
-    side: SideName = "dynamic" if dialect == "dynamic" else "static"
-    return side, _written_version(version or DEFAULT_MINDFORMERS[side], dialect), dialect
+    version, dialect = target_of(version, dialect)
+    return "dynamic" if dialect == "dynamic" else "static", _written_version(version, dialect), dialect
 
 
 def _as_a_run(recipe: Recipe) -> Recipe:

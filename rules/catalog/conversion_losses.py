@@ -138,17 +138,23 @@ def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
     return cast("tuple[ReportRow, ...]", known[name])
 
 
+def _target(subject: Subject, side: Side) -> tuple[str | None, str | None]:
+    """The version and the dialect that a side is held to: those of the other one, else those that were asked for."""
+    other = subject.partner(side)
+    if other is None:
+        return subject.target if side.framework == "megatron" else (None, None)
+    if other.config.dialect == "legacy":
+        return None, "static"  # the nearest that can be written
+    return other.config.framework_version, other.config.dialect if other.framework == "mindformers" else None
+
+
 def _translated_losses(subject: Subject, side: Side) -> Iterable[ReportRow]:
     from ...mapper.translate.translation import translate_recipe
     from ...schemas.file_kind import unknown_class
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it
-    other = subject.partner(side)
-    version = dialect = None
-    if other is not None and other.config.dialect != "legacy":
-        version = other.config.framework_version
-        dialect = other.config.dialect if other.framework == "mindformers" else None
+    version, dialect = _target(subject, side)
     try:
         rows = translate_recipe(side.recipe, side.config, None, version, dialect).rows
     except UnreadableError:

@@ -110,7 +110,7 @@ DIALECTS = {
     "mindformers": ("static", "dynamic", "legacy"),
     "huggingface": ("transformers",),
 }
-USES = ("default", "read", "write", "verify")
+USES = ("default", "target", "read", "write", "verify")
 _MEMBERS = {"name", "number", "label", "tag", "wheel", "install", "mark", "trees", "facts"}
 
 

@@ -11,7 +11,17 @@ from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast, named_module
 from ..message import NOTHING
 from ..plain_values import is_on
-from ..versions import default_name, minor_of, names, names_with_facts, nearest_version, number_of, stand_ins
+from ..versions import (
+    default_name,
+    default_target,
+    minor_of,
+    names,
+    names_with_facts,
+    nearest_version,
+    number_of,
+    stand_ins,
+    target_dialect,
+)
 from ..versions_compiled import NUMBERS
 from .messages_compiled import say
 from .only_in_compiled import ONLY_IN
@@ -76,6 +86,16 @@ WRITTEN: Mapping[str, tuple[str, ...]] = {
     "dynamic": names("mindformers", "dynamic", "write"),
 }
 """The versions that can be written, by dialect."""
+
+
+def target_of(version: str | None, dialect: str | None) -> tuple[str, str]:
+    """The version and the dialect to write, from those of them that are named."""
+    usual_version, usual_dialect = default_target("mindformers")
+    if version is not None:
+        return version, dialect or target_dialect("mindformers", minor_version(version)) or usual_dialect
+    if dialect is None or dialect == usual_dialect:
+        return usual_version, usual_dialect
+    return DEFAULT_STATIC, dialect
 
 
 class Chosen(NamedTuple):

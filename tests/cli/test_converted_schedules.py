@@ -39,7 +39,9 @@ def script(flags: str) -> str:
 @pytest.mark.table(3)
 @pytest.mark.parametrize("name", EQUAL)
 def test_an_equal_schedule_is_written(accmap, tmp_path: Path, name: str) -> None:
-    answer = accmap("convert", "run.sh", "-o", "run.yaml", "--report", "r.json", files={"run.sh": script(EQUAL[name])})
+    # The dynamic graph's linear decay always ends with the run.
+    target = ("--mindformers", "1.9") if name == "linear to nothing" else ()
+    answer = accmap("convert", "run.sh", "-o", "run.yaml", *target, files={"run.sh": script(EQUAL[name])})
     assert answer.code == 0
     compared = accmap("lr", "run.sh", "run.yaml", "--format", "json")
     assert compared.code == 0, (tmp_path / "run.yaml").read_text()

@@ -72,7 +72,7 @@ def test_what_is_read(accmap, case: tuple[str, dict[str, Any]]) -> None:
         found = json.loads(accmap("lint", name, "--format", "json").out)["diagnostics"]
         assert [one["code"] for one in found if one["severity"] in ("error", "warning")] == row["warned"]
     if "lost" in row:
-        answer = accmap("convert", name, "-o", "run.yaml", "--report", "report.json")
+        answer = accmap("convert", name, "-o", "run.yaml", "--report", "report.json", "--mindformers", "1.9")
         rows = json.loads(Path("report.json").read_text("utf-8"))["rows"]
         lost = [one["from"] for one in rows if one["status"] == "dropped" and one["impact"] == "numerics"]
         assert sorted(key for keys in lost for key in keys) == row["lost"]

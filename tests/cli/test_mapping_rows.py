@@ -106,8 +106,8 @@ def test_a_row_does_what_the_page_says(accmap: Any, flags: str, key: str, value:
     accmap(
         "convert",
         "a.sh",
-        "--to",
-        "mindformers",
+        "--mindformers",
+        "1.9",
         "-o",
         "a.yaml",
         "--report",

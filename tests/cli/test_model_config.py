@@ -119,8 +119,8 @@ GROUPS = {
         (2, 2, "megatron", "approximate"),
         (8, 4, "megatron", None),
         (4, 2, "mindformers", None),
-        (8, 2, "mindformers", "approximate"),
-        (8, 2, "mindformers --dialect dynamic --mindformers 2.1", None),
+        (8, 2, "mindformers --mindformers 1.9", "approximate"),
+        (8, 2, "mindformers", None),
     ],
 )
 def test_groups_that_transformers_ranks_in_another_way_are_reported(

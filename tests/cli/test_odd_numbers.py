@@ -27,7 +27,7 @@ def converted_launch(more: str, folder: Path, capfd: pytest.CaptureFixture[str])
     """What `convert` writes and reports of a launch; it reads back what it wrote."""
     path = folder / "run.sh"
     path.write_text(f"{LAUNCH} {more}\n", "utf-8")
-    code = main(["convert", str(path), "--to", "mindformers"])
+    code = main(["convert", str(path), "--mindformers", "1.9"])
     out, err = capfd.readouterr()
     assert code in (0, 1, 2), err
     return out + err

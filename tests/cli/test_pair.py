@@ -11,6 +11,7 @@ from accmap.cli.lean import main
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOURCE = str(EXAMPLES / "deepseek_v3" / "megatron.sh")
+STATIC = ["--mindformers", "1.9"]
 FILES = {"example.sh", "example.yaml", "README.md", "README.zh-CN.md"}
 
 
@@ -18,7 +19,7 @@ FILES = {"example.sh", "example.yaml", "README.md", "README.zh-CN.md"}
 @pytest.mark.procedure("proc.pair.example_yaml")
 def test_a_pair_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     target = tmp_path / "new" / "pair"
-    assert main(["pair", SOURCE, "-d", str(target)]) == 0
+    assert main(["pair", SOURCE, "-d", str(target), *STATIC]) == 0
     assert {path.name for path in target.iterdir()} == FILES
     assert "example.yaml" in capsys.readouterr().err
     readme = (target / "README.md").read_text("utf-8")
@@ -31,7 +32,7 @@ def test_a_pair_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_alignment_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--init-weights", "--format", "json"]) == 0
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--init-weights", "--format", "json", *STATIC]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert set(answer) >= {"source", "target", "rows", "summary", "files", "changes", "step", "environment"}
     assert {Path(name).name for name in answer["files"]} == FILES | {"example_init_weights.yaml"}
@@ -70,7 +71,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
     assert main(["pair", SOURCE, "-d", str(tmp_path)]) == 2
     assert {path.name for path in tmp_path.iterdir()} == {"README.md"}
     assert (tmp_path / "README.md").read_text("utf-8") == "mine"
-    assert main(["pair", SOURCE, "-d", str(tmp_path), "--force"]) == 0
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--force", *STATIC]) == 0
     assert {path.name for path in tmp_path.iterdir()} == FILES
 
 
@@ -97,18 +98,17 @@ def test_an_unreadable_source_writes_nothing(tmp_path: Path) -> None:
 def test_several_nodes_are_launched_on_each(tmp_path: Path) -> None:
     source = Path(__file__).parents[1] / "mapper" / "align" / "cluster.sh"
     # Under context parallelism 0.12 keeps half of the balancing term (DEF001), which no key undoes.
-    assert main(["pair", str(source), "-d", str(tmp_path)]) == 1
-    assert (
-        main(["pair", str(source), "-d", str(tmp_path), "--force", "--accept-loss", "computed.loss_terms,DEF001"]) == 0
-    )
+    words = ["pair", str(source), "-d", str(tmp_path), *STATIC]
+    assert main(words) == 1
+    assert main([*words, "--force", "--accept-loss", "computed.loss_terms,DEF001"]) == 0
     readme = (tmp_path / "README.md").read_text("utf-8")
     assert 'example.yaml" 64 8 $MASTER_ADDR 8118 $NODE_RANK output/msrun_log False 7200' in readme
 
 
-def test_the_dynamic_graph(tmp_path: Path) -> None:
-    words = ["--mindformers", "2.1", "--dialect", "dynamic", "--align", "--init-weights"]
-    assert main(["pair", SOURCE, "-d", str(tmp_path), *words]) == 0
+def test_the_dynamic_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--init-weights"]) == 0
     assert "--mode 1" in (tmp_path / "README.md").read_text("utf-8")
+    assert "mindformers 2.1 assumed (dynamic graph, the default; `--mindformers 1.9` writes" in capsys.readouterr().err
 
 
 def with_evaluation(folder: Path) -> str:

@@ -187,15 +187,16 @@ def test_batches_that_contradict_each_other_are_said(accmap) -> None:
     assert "would not start this run: it requires global_batch_size % (micro_batch_size * d" in answer.err
     more = "--global-batch-size 12 --decrease-batch-size-if-needed --train-iters 10\n"
     files = {"run.sh": START + SIZES + more}
-    answer = accmap("convert", "run.sh", files=files)
+    answer = accmap("convert", "run.sh", "--dialect", "static", files=files)
     assert "approximate (numerics) global_batch_size: A global batch of 12 cannot be split" in answer.err
-    answer = accmap("convert", "run.sh", "--dialect", "dynamic", files=files)
+    answer = accmap("convert", "run.sh", files=files)
     assert (answer.code, answer.out) == (2, "")
     assert "will not run: global_batch_size 12 is not a multiple of" in answer.err
 
 
 def test_what_stands_in_is_said(accmap) -> None:
-    answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + "--train-iters $N\n"})
+    static = "--mindformers", "1.9"
+    answer = accmap("convert", "run.sh", *static, files={"run.sh": START + SIZES + "--train-iters $N\n"})
     assert "data.blend: The source names no data; /path/to/data_text_document stands for the path" in answer.err
     assert "run.train_steps: The source does not say how long the run is" in answer.err
     answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + '--train-iters 10 --data-path "<path>"\n'})

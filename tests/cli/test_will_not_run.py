@@ -51,11 +51,12 @@ def test_the_rows_name_what_there_is() -> None:
 
 
 # A functional-test recipe of Megatron-LM 0.15 (reruns_resume_check_grads) has --adam-beta1 0.
+STATIC = ("--mindformers", "1.9")
 REFUSED_THERE = {"a.sh": LATENT + "--no-rope-fusion --adam-beta1 0.0\n"}
 
 
 def test_what_would_stop_is_not_written(accmap, tmp_path: Path) -> None:
-    words = ("convert", "a.sh", "-o", "b.yaml", "--report", "r.json")
+    words = ("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", *STATIC)
     answer = accmap(*words, files=REFUSED_THERE)
     assert answer.code == 2
     assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
@@ -69,14 +70,14 @@ def test_what_would_stop_is_not_written(accmap, tmp_path: Path) -> None:
 
 
 def test_a_pair_that_would_stop_is_not_written(accmap, tmp_path: Path) -> None:
-    assert accmap("pair", "a.sh", "-d", "p", files=REFUSED_THERE).code == 2
+    assert accmap("pair", "a.sh", "-d", "p", *STATIC, files=REFUSED_THERE).code == 2
     assert not (tmp_path / "p").exists()
-    assert accmap("pair", "a.sh", "-d", "p", "--write-anyway").code == 1
+    assert accmap("pair", "a.sh", "-d", "p", *STATIC, "--write-anyway").code == 1
     assert (tmp_path / "p" / "example.yaml").exists()
 
 
 def test_a_file_that_would_stop_is_not_brought_up_to_date(accmap, tmp_path: Path) -> None:
-    accmap("convert", "a.sh", "-o", "b.yaml", files={"a.sh": LATENT + "--no-rope-fusion\n"})
+    accmap("convert", "a.sh", "-o", "b.yaml", *STATIC, files={"a.sh": LATENT + "--no-rope-fusion\n"})
     old = (tmp_path / "b.yaml").read_text("utf-8")
     answer = accmap("convert", "a.sh", "--update", "b.yaml", files=REFUSED_THERE)
     assert answer.code == 2
@@ -85,7 +86,7 @@ def test_a_file_that_would_stop_is_not_brought_up_to_date(accmap, tmp_path: Path
 
 def test_what_the_source_leaves_open_is_still_to_be_filled_in(accmap, tmp_path: Path) -> None:
     files = {"a.sh": LATENT.replace("--lr 1e-4", "--lr $LR") + "--no-rope-fusion\n"}
-    answer = accmap("convert", "a.sh", "-o", "b.yaml", files=files)
+    answer = accmap("convert", "a.sh", "-o", "b.yaml", *STATIC, files=files)
     assert answer.code == 1
     assert "needs learning_rate" in answer.err
     assert (tmp_path / "b.yaml").exists()
@@ -145,7 +146,7 @@ def test_an_optimizer_that_the_source_cannot_build(
 
 def test_what_runs_has_an_empty_list(accmap, tmp_path: Path) -> None:
     files = {"a.sh": LATENT + "--no-rope-fusion\n"}
-    assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", files=files).code == 0
+    assert accmap("convert", "a.sh", "-o", "b.yaml", "--report", "r.json", *STATIC, files=files).code == 0
     assert json.loads((tmp_path / "r.json").read_text("utf-8"))["will_not_run"] == []
 
 
@@ -305,7 +306,7 @@ def test_a_loader_of_the_dynamic_graph_needs_its_mask_key(more: str, stops: bool
 def test_what_the_source_leaves_out_is_said_of_both_files(accmap, lost: str, script: str, yaml: str | None) -> None:
     # The tokenizer leaves something to be filled in: what stops the file beside that is said all the same.
     words = LATENT.replace(lost, "").replace("--vocab-size 1023 --tokenizer-type NullTokenizer", "")
-    answer = accmap("pair", "a.sh", "-d", "p", files={"a.sh": words + "--no-rope-fusion --$FORK\n"})
+    answer = accmap("pair", "a.sh", "-d", "p", *STATIC, files={"a.sh": words + "--no-rope-fusion --$FORK\n"})
     said = [line for line in answer.err.splitlines() + answer.out.splitlines() if "will not run" in line]
     assert any(line.startswith("example.sh") and script in line for line in said)
     assert yaml is None or any(line.startswith("example.yaml") and yaml in line for line in said)

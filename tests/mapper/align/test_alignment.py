@@ -143,7 +143,9 @@ def test_both_files_say_the_same(step: int | None) -> None:
 def test_examples_give_equal_pairs(name: str, file: str, step: int | None) -> None:
     pair = pair_of(read_config(str(EXAMPLES / name / file)), step=step)
     script, configuration = read_back(pair.texts())
-    assert silent(script, configuration, pair) == set()
+    # The balancing loss of the dynamic graph is another one: the report has its field.
+    follows = {"computed.loss_terms"} if any(row.field == "moe.router.balancing" for row in pair.rows) else set()
+    assert silent(script, configuration, pair) - follows == set()
 
 
 ONE_SIDED = {
@@ -180,7 +182,7 @@ def test_an_aligned_pair_has_nothing_that_one_side_cannot_do(words: str) -> None
 
 def test_an_aligned_yaml_has_nothing_that_megatron_cannot_do() -> None:
     """Megatron-LM masks no padding token (gpt_dataset.py) and before 0.17 casts the residual back."""
-    text = pair_of(small(f"{ONE_SIDED_BASE} --bf16")).texts()[CONFIGURATION]
+    text = pair_of(small(f"{ONE_SIDED_BASE} --bf16"), mindformers="1.9").texts()[CONFIGURATION]
     text = text.replace("pad_token_id: -1", "pad_token_id: 3")
     text = text.replace("fp32_residual_connection: False", "fp32_residual_connection: True")
     pair = pair_of(config_of(SourceText("m.yaml", text), ReadOptions(), path="m.yaml"), step=0)
@@ -211,7 +213,9 @@ def test_an_aligned_script_has_nothing_that_plain_megatron_cannot_say() -> None:
 
 def test_experts_alone_are_aligned_as_gated_units() -> None:
     """MindFormers 1.9.0 training_graph/transformer/moe/ffn.py:FFNGroupedGEMM.construct: gated SiLU, always."""
-    pair = pair_of(small(f"{ONE_SIDED_BASE} --disable-bias-linear --num-experts 4 --moe-router-topk 2"), step=0)
+    pair = pair_of(
+        small(f"{ONE_SIDED_BASE} --disable-bias-linear --num-experts 4 --moe-router-topk 2"), mindformers="1.9", step=0
+    )
     assert {"activation.function", "activation.gated"} <= {change.field for change in pair.changes}
     assert "--swiglu" in pair.texts()[SCRIPT]
     assert [row.field for row in pair.rows if row.changes_numbers] == []
@@ -221,7 +225,7 @@ def test_a_window_in_every_second_layer_becomes_one_in_every_layer() -> None:
     """MindFormers 1.9.0 attention.py:Attention.__init__: its first two layers both count from 1."""
     words = "--window-size 16,0 --window-attn-skip-freq 2 --swiglu --disable-bias-linear"
     text = small(f"{ONE_SIDED_BASE} {words}", options=ReadOptions(megatron="0.15"))
-    pair = pair_of(text, step=0)
+    pair = pair_of(text, mindformers="1.9", step=0)
     assert "attention.window_skip_frequency" in {change.field for change in pair.changes}
     assert [row.field for row in pair.rows if row.changes_numbers] == []
     assert "--window-size 16,0" in pair.texts()[SCRIPT]
@@ -253,7 +257,7 @@ def test_what_neither_side_has_the_other_of_becomes_what_both_have(words: str) -
     base = ONE_SIDED_BASE
     if words.endswith("--untied"):
         words, base = words.removesuffix("--untied"), base.replace("--untie-embeddings-and-output-weights ", "")
-    pair = pair_of(small(f"{base} {words}"), step=0)
+    pair = pair_of(small(f"{base} {words}"), mindformers="1.9", step=0)
     assert [row.field for row in pair.rows if row.changes_numbers] == []
     assert "--swiglu" in pair.texts()[SCRIPT]
     assert "activation.gelu_form" not in {change.field for change in pair.changes}
@@ -354,7 +358,7 @@ def test_what_is_open_stays_so_where_a_decided_setting_would_follow_it() -> None
 
 @pytest.mark.procedure("proc.pair.initial_weights")
 def test_initial_weights_stop_after_one_checkpoint() -> None:
-    pair = pair_of(small("--num-layers 4"), step=0, initial_weights=True)
+    pair = pair_of(small("--num-layers 4"), mindformers="1.9", step=0, initial_weights=True)
     content = yaml.safe_load(pair.texts()[INITIAL])
     callbacks = {entry["type"]: entry for entry in content["callbacks"]}
     assert callbacks["TrainCallBack"]["stop_step"] == 1
@@ -368,7 +372,7 @@ def test_initial_weights_stop_after_one_checkpoint() -> None:
 
 
 def test_the_dynamic_graph_has_its_own_way_to_stop() -> None:
-    pair = pair_of(small("--num-layers 4"), mindformers="2.1", dialect="dynamic", step=0, initial_weights=True)
+    pair = pair_of(small("--num-layers 4"), step=0, initial_weights=True)
     content = yaml.safe_load(pair.texts()[INITIAL])
     assert content["training"]["steps"] == 1
     assert content["checkpoint"]["save_interleaved_steps"] == 1

@@ -39,7 +39,7 @@ def test_never_exact(tail: str, declared: tuple[str, ...]) -> None:
 def test_a_declared_size_is_written(declared: str) -> None:
     translation = translate(read("--tokenizer-type NullTokenizer --vocab-size 1000", "0.12", declared))
     written = {setting.key: setting.value for setting in translation.settings}
-    assert written["model.model_config.vocab_size"] == 151936
+    assert written["model.vocab_size"] == 151936
 
 
 def test_a_version_that_knows_it_says_exact() -> None:

@@ -127,7 +127,7 @@ def _changed(monkeypatch: pytest.MonkeyPatch, key: str, value: object) -> None:
 def test_what_is_written_wrongly_is_not_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    _changed(monkeypatch, "model.model_config.intermediate_size", 4097)
+    _changed(monkeypatch, "model.intermediate_size", 4097)
     out = tmp_path / "new.yaml"
     report = tmp_path / "report.json"
     assert main(["convert", str(SCRIPT), "-o", str(out), "--report", str(report)]) == 3
@@ -170,7 +170,7 @@ def test_the_report_says_what_was_compared(
     assert {name: one["verdict"] for name, one in both.items()} == {
         "example.sh": "as-reported", "example.yaml": "as-reported",
     }  # fmt: skip
-    _changed(monkeypatch, "model.model_config.intermediate_size", 4097)
+    _changed(monkeypatch, "model.intermediate_size", 4097)
     said = asked(str(SCRIPT), "--no-read-back")
     assert said["verdict"] == "differs"
     assert "model.ffn_hidden_size" in [one["field"] for one in said["unsaid"]]
@@ -198,7 +198,9 @@ def test_an_update_is_read_back() -> None:
     source = accmap.load(str(SCRIPT))
     there = YAML.read_text("utf-8").replace("num_hidden_layers: 4", "num_hidden_layers: 6")
     found = update(
-        there, translate(source), config_of(SourceText("there.yaml", there), ReadOptions(), path="there.yaml")
+        there,
+        translate(source, dialect="static"),
+        config_of(SourceText("there.yaml", there), ReadOptions(), path="there.yaml"),
     )
     assert found.unsaid == ()
     assert "num_hidden_layers: 4" in found.text

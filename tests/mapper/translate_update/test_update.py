@@ -49,7 +49,7 @@ def read(name: str, text: str) -> Config:
 
 
 def from_megatron(words: str) -> Translation:
-    return translate(read("source.sh", f"torchrun pretrain_gpt.py {ARGUMENTS} {words}\n"))
+    return translate(read("source.sh", f"torchrun pretrain_gpt.py {ARGUMENTS} {words}\n"), dialect="static")
 
 
 def from_mindformers(changes: dict[str, Any]) -> Translation:
@@ -103,7 +103,7 @@ def test_a_script(case: dict[str, Any]) -> None:
 @pytest.mark.table(4)
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 def test_an_example_is_brought_to_another(source: str, target: str) -> None:
-    translation = translate(read_config(str(EXAMPLES / source)))
+    translation = translate(read_config(str(EXAMPLES / source)), dialect="static")
     path = EXAMPLES / target
     text = path.read_text("utf-8")
     found = update(text, translation, read_config(str(path)))
@@ -142,7 +142,7 @@ def check_effect(text: str, translation: Translation, path: str) -> None:
 def test_nothing_is_touched_where_nothing_differs() -> None:
     path = EXAMPLES / "qwen3_dense" / "mindformers.yaml"
     text = path.read_text("utf-8")
-    translation = translate(read_config(str(EXAMPLES / "qwen3_dense" / "megatron.sh")))
+    translation = translate(read_config(str(EXAMPLES / "qwen3_dense" / "megatron.sh")), dialect="static")
     found = update(text, translation, read_config(str(path)))
     assert set(found.changed) <= {"train_dataset.num_parallel_workers"}
     assert update(text, translation, read_config(str(path))).text == found.text
@@ -235,7 +235,7 @@ DENSE = "--untie-embeddings-and-output-weights --disable-bias-linear --swiglu --
 def test_the_model_class_stays_where_it_can(words: str, own: str, kept: str, named: str | None) -> None:
     source = read("source.sh", f"torchrun pretrain_gpt.py {ARGUMENTS} {words}\n")
     text = f"use_legacy: False\nmodel:\n  model_config:\n    model_type: {own}\n    hidden_size: 64\n"
-    found = brought("target.yaml", text, translate(source, family=own))
+    found = brought("target.yaml", text, translate(source, dialect="static", family=own))
     assert f"    model_type: {kept}" in found.text.split("\n")
     assert [named in remark.en for remark in found.remarks if named] == ([True] if named else [])
     assert [remark.field for remark in found.remarks] == (["model.family"] if named else [])
