@@ -14,7 +14,7 @@ from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import ARGUMENTS_NOT_GIVEN
 from ..schemas.megatron.effective import more_may_stand, unmet_requirements
-from ..schemas.megatron.forks import UNKNOWN_FLAGS, fork_of, may_take_it, may_take_stop
+from ..schemas.megatron.forks import UNKNOWN_FLAGS, fork_of, may_take_stop
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
 from ..schemas.shared_words import join_words, mark

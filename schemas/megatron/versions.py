@@ -36,6 +36,13 @@ def explain_unknown(
         problems = tuple(_stray_or_own(problem, file) for problem in problems)
     if not any(problem.kind.name == "unknown-argument" for problem in problems):
         return problems
+    explained = _explain_each(problems, known, file, certain=certain, own=own)
+    return tuple(map(_as_error, explained)) if certain and not own else explained
+
+
+def _explain_each(
+    problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
+) -> tuple[Diagnostic, ...]:
     from .catalog import catalog
 
     version = known.version
@@ -68,10 +75,8 @@ def explain_unknown(
         else:
             strange.append(len(told) - 1)
     if len(strange) >= FORK and not known.own_program:
-        explained = _as_a_forks(told, problems, version, file, strange, later)
-    else:
-        explained = tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
-    return tuple(map(_as_error, explained)) if certain and not own else explained
+        return _as_a_forks(told, problems, version, file, strange, later)
+    return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
 
 
 def _as_error(problem: Diagnostic) -> Diagnostic:
