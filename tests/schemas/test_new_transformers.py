@@ -95,7 +95,7 @@ def test_one_line_and_one_command(tmp_path: Path) -> None:
     shown = re.findall(r'"([\d.]+)"', LINE)[0]
     source.write_text(source.read_text("utf-8").rstrip() + f"\n  {LINE.replace(shown, NEW)}\n", "utf-8")
     python = pretended(tmp_path / "installed", 2)
-    words = {"python": sys.executable, "PYTHON": python, shown: NEW}
+    words: dict[str, str] = {"python": sys.executable, "PYTHON": python, str(shown): NEW}
     said = run(*[words.get(word, word) for word in COMMAND.split()]).splitlines()
     assert said[0].startswith(f"{NEW} against {NEWEST}: ")
     assert (
