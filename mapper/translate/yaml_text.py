@@ -335,7 +335,7 @@ class LaidOutYaml:
         last = node.entries[-1].span
         lines = [source.line(number) for number in range(node.key_span.line + 1, last.end_line + 1)]
         shift = indent - (node.key_span.column - 1)
-        return ["", *(_indented(line, shift) for line in lines)]
+        return ["", *(_shift_line(line, shift) for line in lines)]
 
     def _anchor_of(self, node: Node) -> str | None:
         """The name of a value's anchor, where it stands or where it is referred to."""
@@ -494,7 +494,7 @@ def _texts_of(lines: Sequence[str]) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _indented(line: str, shift: int) -> str:
+def _shift_line(line: str, shift: int) -> str:
     """A line further to the right by some blanks, or to the left."""
     width = max(0, _width(line) + shift)
     return " " * width + line.lstrip() if line.strip() else ""
