@@ -161,6 +161,8 @@ class Basis(NamedTuple):
     """The version with its patch number, where that is known: facts are per minor version, known defects per patch."""
     fork: str | None = None
     """The dialect whose facts were used, where it is none of the framework's own."""
+    is_retired: bool = False
+    """True for the static graph and older model classes, which MindSpore Transformers has marked as deprecated."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
         """The keys that every answer of one file has."""
@@ -230,6 +232,7 @@ class Config(NamedTuple):
             self.purpose,
             self.release,
             None if self.fork is None else self.dialect,
+            self.framework == "mindformers" and self.dialect in ("static", "legacy"),
         )
 
     def writes(self, key: str) -> bool:

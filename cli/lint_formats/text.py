@@ -137,7 +137,7 @@ def write_text(report: Report, language: Language) -> Outgoing:
         return page(lines[:-1])
     if len(units) > 1:
         lines += _overview(units, view)
-    ending = [*fixable_lines(report, language), summary_line(report, language)]
+    ending = [*fixable_lines(report, language), *_upgrade_lines(report, language), summary_line(report, language)]
     return page([*lines, *(row for line in ending for row in wrap(line, view.limit))])
 
 
@@ -175,6 +175,16 @@ def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
     lines.append(say.beyond_reading(command=command))
     for line in lines:
         yield from wrap(f"  {line.text(view.language)}", view.limit, "  ")
+
+
+def _upgrade_lines(report: Report, language: Language) -> Iterator[str]:
+    """The way from the static graph, said once of all files."""
+    files = [file for file, basis in report.versions if basis.is_retired and file.endswith((".yaml", ".yml"))]
+    if len(files) == 1:
+        command = f"accmap upgrade {shell_word(files[0])} -o NEW.yaml"
+        yield say.upgrade_one(file=files[0], command=command).text(language)
+    elif files:
+        yield say.upgrade_several(count=len(files)).text(language)
 
 
 def _remarks_of(report: Report) -> tuple[Diagnostic, ...]:

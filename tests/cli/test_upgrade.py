@@ -370,6 +370,16 @@ def test_the_fields_of_an_example_are_the_same_but_for_named_losses(accmap, tmp_
     assert keys - {key for row in rows for key in row["from"]} == set()
 
 
+def test_lint_names_the_command_once_and_judges_nothing_by_it(accmap, old: Path) -> None:
+    (old.parent / "new.yaml").write_text(DYNAMIC, encoding="utf-8")
+    static, dynamic = accmap("lint", "old.yaml", "--fail-on", "info"), accmap("lint", "new.yaml")
+    assert static.out.count("accmap upgrade old.yaml -o NEW.yaml") == 1
+    assert "accmap upgrade" not in dynamic.out
+    assert "upgrade" not in accmap("lint", "old.yaml", "--format", "json").out
+    (old.parent / "other.yaml").write_text(STATIC, encoding="utf-8")
+    assert accmap("lint", ".").out.count("2 YAMLs are for the static graph") == 1
+
+
 def test_python_answers_as_the_command_does(old: Path) -> None:
     found = accmap.upgrade(old)
     assert found.text == DYNAMIC
