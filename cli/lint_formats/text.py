@@ -137,7 +137,7 @@ def write_text(report: Report, language: Language) -> Outgoing:
         return page(lines[:-1])
     if len(units) > 1:
         lines += _overview(units, view)
-    ending = [*fixable_lines(report, language), *_upgrade_lines(report, language), summary_line(report, language)]
+    ending = [*_upgrade_lines(report, language), *fixable_lines(report, language), summary_line(report, language)]
     return page([*lines, *(row for line in ending for row in wrap(line, view.limit))])
 
 
