@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("api", "cli", "evidence", "rules", "verifier", "mapper", "mappings", "schemas", "generate")
 MOST = 20
 MANY = 15
-HOW_MANY = 103
+HOW_MANY = 102
 """How many functions reach that at most. It was 60 while one-line predicates with one caller were functions:
 a condition that a reader sees whole counts here, and one that is hidden behind a word does not."""
 

@@ -73,8 +73,6 @@ def mindformers_plan(config: Config) -> Plan:
     if loader == _MEGATRON_LOADER:
         _columns(reader, base, own, dynamic=dynamic)
         _report_cached_mask(reader, own, compressed=compressed)
-    given = reader.value(f"{own}.seed", "seed", needed=True)
-    seed = DEFAULT_SEED if given is None else given if isinstance(given, int) else None
     return Plan(
         file=config.file,
         framework="mindformers",
@@ -84,7 +82,7 @@ def mindformers_plan(config: Config) -> Plan:
         own_files=own_files,
         samples=samples,
         sample_length=length,
-        seed=seed,
+        seed=_seed(reader, own),
         global_batch=global_batch,
         micro_batch=_micro_batch(reader, global_batch, ranks, dynamic=dynamic),
         ranks=ranks,
@@ -110,6 +108,13 @@ def _global_batch(reader: Reader) -> int | None:
     if global_batch is None and not reader.undecided:
         reader.undecide("resolved.batch.global_size", say.the_global_batch_size_cannot())
     return global_batch
+
+
+def _seed(reader: Reader, own: str) -> int | None:
+    given = reader.value(f"{own}.seed", "seed", needed=True)
+    if given is None:
+        return DEFAULT_SEED
+    return given if isinstance(given, int) else None
 
 
 def _steps(reader: Reader, *, dynamic: bool) -> int | None:

@@ -308,26 +308,23 @@ def _build_restarts(a: Arguments) -> Built:
             Constant(final) if cycles < 1e-9 else _cosine_formula(final, warm.peak, math.pi * cycles / length, begun)
         )
         regions.append(Region(0, before))
-    if 0 <= cycles <= _MOST_RESTARTS:
+    last = warm.steps + length
+    if not 0 <= cycles <= _MOST_RESTARTS:
+        regions.append(Region(min(last, end), Sampled(rate, *sorted((final, warm.peak)))))
+    elif cycles == 0:
+        regions.append(Region(min(last, end), Constant(warm.peak)))
+    else:
         for cycle in range(math.ceil(cycles)):
-            until = warm.steps + length
+            until = last
             if cycle + 1 < cycles:
                 ideal = warm.steps + length * (cycle + 1) / cycles
                 until = _switch(lambda step, turn=cycle + 1: single(turns * progress(step)) >= turn, ideal)
             origin = warm.steps + (cycle * length / cycles if cycle else 0)
             body = _cosine_formula(final, warm.peak, math.pi * cycles / length, origin)
             regions.append(Region(min(until, end), body))
-        if cycles == 0:
-            regions.append(Region(min(warm.steps + length, end), Constant(warm.peak)))
-    else:
-        ends = sorted((final, warm.peak))
-        regions.append(Region(min(warm.steps + length, end), Sampled(rate, ends[0], ends[1])))
     regions += [Region(end, Constant(0.0)), Region(math.inf, Constant(final))]
     traits = warm.traits("cosine with restarts", min(end, total), final)
-    if cycles == 1:
-        traits = traits._replace(shape="cosine")
-    else:
-        traits = traits._replace(extra=(("num_cycles", cycles),))
+    traits = traits._replace(shape="cosine") if cycles == 1 else traits._replace(extra=(("num_cycles", cycles),))
     if end > total:
         traits = traits._replace(after="zero")
     return Built(a.type, a.values, rate, regions, traits, total, _early_end_notes(end, total, final))

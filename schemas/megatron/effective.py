@@ -152,8 +152,6 @@ def _dialect_note(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
     """The note of a dialect, reported wherever its facts are used."""
     if fork is None or fork.note is None:
         return ()
-    from .messages_compiled import say
-
     return (diagnose(say.dialect_note(label=fork.label, note=Words(*fork.note)), file, None),)
 
 
@@ -217,8 +215,6 @@ def _with_expert_list(settings: dict[str, Setting]) -> tuple[dict[str, Setting],
     known[_EXPERTS] = experts._replace(value=None, decided=False)
     if experts.span is None:
         return known, ()
-    from .messages_compiled import say
-
     return known, (Unresolved(f"{experts.flag} {' '.join(experts.raw)}", say.experts_of_deepspeed(), experts.span),)
 
 
@@ -257,7 +253,6 @@ def _soften_open(
 def _by_position(problems: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
     """Values that the script takes from its own arguments (`$1`, `$2`) are open for one reason, which is said once."""
     from ..shell.messages_compiled import say as told
-    from .messages_compiled import say
 
     numbers = {str(told.argument_not_given(name=str(number))): number for number in range(1, _MOST_ARGUMENTS)}
     found = [(one, numbers[why]) for one in problems if (why := str(dict(one.values).get("why"))) in numbers]
@@ -300,8 +295,6 @@ def _without_arguments(problems: tuple[Diagnostic, ...], launch: Launch, place: 
     lacking = [one for one in problems if one.kind.severity == "error" and one.span == launch.span and not one.related]
     if not lacking:
         return problems
-    from .messages_compiled import say
-
     more = say.more_is_lacking(count=len(lacking) - 1) if len(lacking) > 1 else ""
     said = diagnose(say.arguments_not_given(why=lacking[0].words(), more=more), lacking[0].file, place)
     return (said, *(one for one in problems if one not in lacking))

@@ -254,13 +254,6 @@ def _static_config(
         nested_rope(reading)
     settings = _with_what_follows(reading, written, known=known)
     purpose = _purpose_of(reading, source.name)
-    problems = tuple(reading.problems)
-    if any(problem.kind is say.kinds["unknown_class"] for problem in problems):
-        from .own_classes import of_own_program
-
-        problems = of_own_program(problems, source.name, open_file)
-    if purpose is not None:
-        problems = (purpose.problem, *(problems if purpose.trains_gpt else ()))
     return Config(
         source.name,
         "mindformers",
@@ -268,7 +261,7 @@ def _static_config(
         dialect,
         settings,
         unresolved=tuple(reading.unresolved),
-        problems=problems,
+        problems=_problems_told(reading, purpose, open_file),
         version_origin=chosen.origin,
         version_reason=chosen.reason,
         purpose=purpose,
@@ -294,6 +287,20 @@ def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
 def _purpose_of(reading: Reading, file: str) -> Purpose | None:
     found = purpose_of_run_mode(reading.values.get("run_mode"), file, reading.place("run_mode"))
     return purpose_of_fine_tuning(reading.get, reading.place, file) if found is None else found
+
+
+def _problems_told(
+    reading: Reading, purpose: Purpose | None, open_file: Callable[[str], SourceText]
+) -> tuple[Diagnostic, ...]:
+    """What was found, as far as it counts for a file of this purpose."""
+    problems = tuple(reading.problems)
+    if any(problem.kind is say.kinds["unknown_class"] for problem in problems):
+        from .own_classes import of_own_program
+
+        problems = of_own_program(problems, reading.file, open_file)
+    if purpose is None:
+        return problems
+    return (purpose.problem, *(problems if purpose.trains_gpt else ()))
 
 
 def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known: bool) -> dict[str, Setting]:

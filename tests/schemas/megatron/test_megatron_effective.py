@@ -13,7 +13,6 @@ from accmap.schemas.config import Argument, Config, Launch, ReadOptions
 from accmap.schemas.megatron.catalog import VERSIONS, catalog
 from accmap.schemas.megatron.effective import megatron_config
 from accmap.schemas.megatron.facts.compile_validation import names, read_rows
-from accmap.schemas.megatron.messages_compiled import say
 from accmap.schemas.plain_values import json_value
 from accmap.schemas.source import Span
 
@@ -217,22 +216,6 @@ def test_every_name_in_the_table_is_known() -> None:
 
 def test_every_row_names_its_source() -> None:
     assert all(".py:" in row.source for row in read_rows())
-
-
-def test_messages_in_both_languages_have_the_same_fields() -> None:
-    from string import Formatter
-
-    for kind in say.kinds.values():
-        fields = {name for _, name, _, _ in Formatter().parse(kind.en) if name}
-        chinese = {name.removesuffix("_zh") for _, name, _, _ in Formatter().parse(kind.zh) if name}
-        assert chinese <= fields, kind
-    named = {kind.code: kind.name for kind in say.kinds.values()}
-    assert all(kind.name == named[kind.code] for kind in say.kinds.values())
-    assert all(
-        "MAP001" <= code <= "MAP049"
-        or code in ("MAP106", "MAP114", "MAP117", "MAP121", "MAP122", "MAP127", "MAP146", "MAP158", "MAP166")
-        for code in named
-    )
 
 
 def test_every_argument_is_listed_explicit_first() -> None:
