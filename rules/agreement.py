@@ -17,7 +17,7 @@ from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, cast
 from .adjustments import fields_of_key, settings_named
-from .catalog_compiled import CAUSES, RULES
+from .catalog_compiled import CAUSES, ROLES, RULES
 from .places import places_of
 from .rule import Change, Repair, at_key
 
@@ -192,8 +192,11 @@ def _key_path(key: str, name: str, family: Family | None) -> str:
 
 # --- as `convert --update` writes it ---
 
-_PLAIN_TOPICS = ("attention.", "gradient.", "init.", "model.", "norm.", "optimizer.", "position.", "precision.")
-"""Topics whose numbers stand for themselves: the fix of one leads to nothing else. A dropout is advised against."""
+_PLAIN_TOPICS = ("gradient.", "init.", "norm.", "optimizer.", "position.", "precision.")
+"""Topics whose numbers stand for themselves: the fix of one leads to nothing else. A dropout is advised against.
+
+The sizes of a model are divided by others, and lists have an entry for each of its layers.
+"""
 _NUMBERS = ("int", "float", "number")
 
 
@@ -233,7 +236,7 @@ def subject_keys(entry: Diagnostic, side: Side) -> frozenset[str]:
 
 def subject_fields(entry: Diagnostic, side: Side) -> frozenset[FieldName]:
     """The fields that a finding is about."""
-    names = [*entry.fields]
+    names = [] if entry.kind.code in ROLES["refused-arguments"] else [*entry.fields]  # it names the few that count
     if not names:
         names = [field for key in subject_keys(entry, side) for field in fields_of_key(side, key)]
     return frozenset([field_named(name) for name in names])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..mapper.differences import COMPUTED, difference_of, differences, is_neutral
-from ..mapper.recipe.vocabulary import FOLLOWING
+from ..mapper.recipe.vocabulary import FOLLOWING, vocabulary
 from ..mappings.tables import field_named
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -37,7 +37,7 @@ MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
 _MOST_TRIES = 60
 """Fixes of one pair that are tried; each lints the pair again, some 10 ms. After them rules offer theirs untried."""
-_MOST_SEARCHES = 2
+_MOST_SEARCHES = 4
 """Times that fixes are searched for while a text is mended."""
 _MOST_STEPS = 4
 """Times that a fix is widened by the fields of what it leads to."""
@@ -240,7 +240,8 @@ def fix_texts(
             seen, searches, is_searched = look(texts, True), searches + 1, True
             continue
         if not changed:
-            return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(waiting))
+            undone = _keep_offered(seen, waiting) if is_searched else waiting
+            return Mended(texts, tuple(fixed), tuple(seen.findings), True, tuple(undone))
         after = {**texts, **{file: SourceText(file, text) for file, text in changed.items()}}
         left = look(after, False)
         if not _is_better(seen, done, left):
@@ -259,6 +260,12 @@ def _applicable(seen: LintedTexts, waiting: Sequence[Diagnostic], *, unsafe: boo
     """The findings with a fix that does not wait."""
     left_out = set(map(_identity, waiting))
     return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _identity(one) not in left_out]
+
+
+def _keep_offered(seen: LintedTexts, waiting: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings whose fix waits, without those that have none in the end."""
+    offered = {_identity(entry) for entry in seen.findings if entry.fix is not None}
+    return [entry for entry in waiting if _identity(entry) in offered]
 
 
 def _is_wanted(entry: Diagnostic, *, unsafe: bool) -> bool:
@@ -288,12 +295,16 @@ def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: Linte
         for recipe in group:
             for name in _changed_fields(had[recipe.file], recipe) if recipe.file in had else ():
                 agrees = any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
-                if not agrees and name not in _about(fixed, had[recipe.file], recipe):
+                if (
+                    not agrees
+                    and not _is_consequence(name, had[recipe.file])
+                    and name not in _about(fixed, had[recipe.file], recipe)
+                ):
                     yield name
 
 
 def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[FieldName]:
-    """The fields of the findings, or of the lines that were edited, and others that the very same keys make."""
+    """The fields of the findings, or of the lines and sections that were edited, and others of the very same keys."""
     named = {field for entry in fixed for field in entry.fields}
     old: set[int] = set()
     new: set[int] = set()
@@ -311,7 +322,17 @@ def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[Fi
             old.update(range(span.line, span.end_line + 1))
             new.update(range(span.line + moved, span.line + moved + lines + 1))
         moved += lines - (span.end_line - span.line)
-    return _of_one_make(before, named, old) | _of_one_make(after, named, new)
+    names = {text for _, text, has_fields in edits if text.isidentifier() and not has_fields}
+    return _of_one_make(before, named, old) | _of_one_make(after, named, new) | _fields_below(after, names)
+
+
+def _fields_below(recipe: Recipe, sections: set[str]) -> set[FieldName]:
+    """The fields of the keys in some sections, by their last names."""
+    found: set[FieldName] = set()
+    for name, value in recipe.fields.items():
+        if not all(sections.isdisjoint(key.split(".")) for key in value.keys):
+            found.add(name)
+    return found
 
 
 def _of_one_make(recipe: Recipe, named: set[str], lines: set[int]) -> set[FieldName]:
@@ -331,8 +352,15 @@ def _changed_fields(before: Recipe, after: Recipe) -> Iterator[FieldName]:
     for row in differences(before, after):
         if row.field is None or row.field.startswith(COMPUTED) or row.field in FOLLOWING or row.status == "equal":
             continue
-        if row.status != "undecided" or _is_decided(row.a) or _is_decided(row.b):
+        # Of what becomes known the comparison has its own finding.
+        if row.status != "undecided" or _is_decided(row.a):
             yield row.field
+
+
+def _is_consequence(name: FieldName, before: Recipe) -> bool:
+    """True if nobody wrote a value that changes no number: a framework works it out from others."""
+    value = before.fields.get(name)
+    return (value is None or value.origin != "explicit") and vocabulary()[name].impact != "numerics"
 
 
 def _is_decided(found: Found | None) -> bool:

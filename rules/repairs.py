@@ -201,11 +201,9 @@ def _with_rewritten_value(problem: Diagnostic, span: Span, side: Side) -> Diagno
 
 def _safe_rename(problem: Diagnostic, side: Side) -> Fix | None:
     """The key or flag under the one name that can be meant; what else is proposed is tried first."""
-    document = _own_document(side)
-    named = document if problem.kind.code in ROLES["ignored-name"] else None
-    if named is not None and (fix := _rename_to_working_name(problem, side, named)) is not None:
-        return fix
-    meant = suggestion_of(problem)
+    meant, document = suggestion_of(problem), _own_document(side)
+    if meant is None and document is not None and problem.kind.code in ROLES["ignored-name"]:
+        return _rename_to_working_name(problem, side, document)
     if side.framework == "mindformers" and (meant is None or not meant.is_only):
         return None
     return next((fix for fix in _rename_fixes(problem, side) if fix.applicability == "safe"), None)
@@ -250,6 +248,8 @@ def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     for way in MENDS.get(entry.kind.code, ()):
         if way in _NAMED_EDITS and entry.span is not None and entry.span.file is None:
             yield from _NAMED_EDITS[way](entry, side)
+        if ": " in way:
+            yield from _with_settings(way, "", side)
 
 
 def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
@@ -258,9 +258,9 @@ def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     if "delete" in ways and entry.span is not None:
         yield from _deletion_fixes(entry.span, side)
     if "delete-named" in ways:
-        settings = (side.explicit(key) for key in settings_named(side, entry, when=True))
-        for setting in settings:
-            if setting is not None and setting.span is not None:
+        settings = (side.setting(key) for key in sorted(settings_named(side, entry, when=True)))
+        for setting in settings:  # a value that validation replaces is written all the same
+            if setting is not None and setting.span is not None and setting.span.file is None:
                 yield from _deletion_fixes(setting.span, side)
 
 
@@ -330,20 +330,24 @@ def _respelt(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
 def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     """What a message gives as the nearest setting that runs: `key: value`, or a flag with its words."""
-    from ..schemas.yaml_reader.document import read_yaml
-
     instead = str(dict(entry.values).get("instead"))
     if side.framework == "megatron":
         yield from _flag_that_runs(instead, side)
-        return
+    else:
+        yield from _with_settings(instead, str(dict(entry.values).get("at", "")).rpartition(".")[0], side)
+
+
+def _with_settings(text: str, section: str, side: Side) -> Iterator[Fix]:
+    """A section of a YAML with these settings."""
+    from ..schemas.yaml_reader.document import read_yaml
+
     try:
-        wanted = read_yaml(SourceText("instead.yaml", instead)).value
+        wanted = read_yaml(SourceText("instead.yaml", text)).value
     except UnreadableError:
         return
     if _own_document(side) is None or not is_mapping(wanted):
         return
     editor = _yaml_editor(side)
-    section = str(dict(entry.values).get("at", "")).rpartition(".")[0]
     paths = ((f"{section}.{key}" if section else str(key), value) for key, value in wanted.items())
     edits = [edit for path, value in paths for edit in editor.put(path, value)]
     if (fix := converted_fix(side, [*edits, *editor.rest()])) is not None:

@@ -1,8 +1,9 @@
 """Plants faults into equal pairs, applies every fix that lint offers, and lints again.
 
-`python fix_sweep.py [--share N] [--real PATH…] [--out FILE]` prints one line for each fix that leaves its finding or
-leads to another error, and counts at the end. `--real` takes launch scripts or folders of them besides the
-repository's own examples: each is paired with the YAML that accmap writes for it.
+`python fix_sweep.py [--share N] [--third N] [--real PATH…] [--out FILE] [--texts FOLDER]` prints one line for each fix
+that leaves its finding or leads to another error, and counts at the end. `--real` takes launch scripts or folders of
+them besides the repository's own examples: each is paired with the YAML that accmap writes for it. `--texts` takes the
+YAMLs after all fixes, for the configuration classes of MindSpore Transformers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from accmap.mapper.align.pair import pair_of
 from accmap.rules.fixes import LintedTexts, apply_fixes, fix_texts
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import Diagnostic, UnreadableError
-from accmap.schemas.reader import read_config
+from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ class Outcome(NamedTuple):
     """Each fix that leaves its finding, or leads to another error."""
     texts: Mapping[str, str]
     """The files after all fixes."""
+    remaining: tuple[Diagnostic, ...]
+    """What lint still finds in them."""
 
     @property
     def errors(self) -> list[Diagnostic]:
@@ -106,7 +109,7 @@ def outcome_of(plant: Plant, *, unsafe: bool = True) -> Outcome:
     wrong += [f"together: {said}" for said in _faults(before, mended.undone, end)]
     wrong += [] if mended.converged else ["together: does not converge"]
     after = {name: source.text for name, source in mended.texts.items()}
-    return Outcome(plant, tuple(before.findings), tuple(wrong), after)
+    return Outcome(plant, tuple(before.findings), tuple(wrong), after, mended.remaining)
 
 
 def _faults(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> Iterator[str]:
@@ -273,16 +276,38 @@ def plants(share: int = 1, real: Sequence[Path] = ()) -> list[Plant]:
     return [*case_plants(share), *page_plants(share), *(values if share < 40 else values[:: share // 40])]
 
 
+def loadable_yamls(outcomes: Sequence[Outcome], folder: Path) -> dict[tuple[str, str], list[Path]]:
+    """The YAMLs that fixes changed and that lint now finds no error in, written, by version and graph."""
+    found: dict[tuple[str, str], list[Path]] = {}
+    for number, outcome in enumerate(outcomes):
+        plant, errors = outcome.plant, {one.file for one in outcome.remaining if one.kind.severity == "error"}
+        text = outcome.texts.get(YAML)
+        if text is None or text == plant.files[YAML] or YAML in errors or SCRIPT not in plant.files:
+            continue
+        config = config_of(SourceText(YAML, text), plant.options, path=YAML)
+        if config.dialect not in ("static", "dynamic"):
+            continue
+        graph = config.dialect
+        path = folder / f"{plant.options.mindformers or '1.9'}-{graph}-{number:04}.yaml"
+        path.write_text(text, "utf-8")
+        found.setdefault((plant.options.mindformers or "1.9", graph), []).append(path)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=int, default=1)
     parser.add_argument("--real", type=Path, nargs="*", default=[])
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--texts", type=Path)
+    parser.add_argument("--third", type=int, default=None)
     args = parser.parse_args()
     scripts = [file for path in args.real for file in (sorted(path.rglob("*.sh")) if path.is_dir() else [path])]
     counts: Counter[str] = Counter()
     lines: list[str] = []
-    for plant in plants(args.share, scripts):
+    outcomes: list[Outcome] = []
+    chosen = plants(args.share, scripts)
+    for plant in chosen if args.third is None else chosen[args.third :: 3]:
         outcome = outcome_of(plant)
         counts["plants"] += 1
         counts["right"] += not outcome.wrong
@@ -294,10 +319,14 @@ def main() -> None:
             counts["errors with a safe fix"] += entry.fix is not None and entry.fix.applicability == "safe"
         for said in outcome.wrong:
             print(f"{plant.name} | {said}", flush=True)
+        outcomes.append(outcome)
         lines.append(json.dumps(_record(outcome), ensure_ascii=False))
     print(dict(counts))
     if args.out:
         args.out.write_text("\n".join(lines), "utf-8")
+    if args.texts:
+        args.texts.mkdir(exist_ok=True)
+        loadable_yamls(outcomes, args.texts)
 
 
 def _record(outcome: Outcome) -> dict[str, Any]:

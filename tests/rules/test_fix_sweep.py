@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fix_sweep import Outcome, Plant, outcome_of, plants, safe_plants
+from fix_sweep import ROOT, SCRIPT, YAML, Outcome, Plant, equal_pair, outcome_of, plants, safe_plants
 
 QUICK = 80
 """One plant of so many is tried in every run."""
@@ -30,6 +30,27 @@ def test_every_fix_mends_and_does_no_harm() -> None:
     chosen = plants()
     assert len([plant for plant in chosen if len(plant.given) > 1]) >= 300
     check(chosen, fixed=0.8, edited=0.95)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "code"),
+    [
+        # a pattern has an entry for each layer, so that the number alone would stop Megatron-LM
+        (YAML, "num_hidden_layers: 4", "num_hidden_layers: 6", "NET001"),
+        (SCRIPT, "    --train-iters 1000\n", "", "MAP126"),
+        (SCRIPT, "--bf16", "--bf16 --fp16", "MAP030"),
+        (YAML, "use_legacy: False\n", "", "MAP062"),
+    ],
+)
+def test_a_fix_is_found_that_leads_to_no_other_error(file: str, old: str, new: str, code: str) -> None:
+    pair = equal_pair(ROOT / "examples" / "deepseek_v3" / SCRIPT, None, None)
+    assert pair is not None
+    texts, options = pair
+    assert old in texts[file]
+    outcome = outcome_of(Plant(old, code, {**texts, file: texts[file].replace(old, new, 1)}, (SCRIPT, YAML), options))
+    assert not outcome.wrong
+    assert any(entry.kind.code == code and entry.fixes for entry in outcome.findings)
+    assert not [entry for entry in outcome.remaining if entry.kind.severity == "error"]
 
 
 def check_slips(kind: str, most: int, least: int) -> None:
