@@ -124,14 +124,20 @@ def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
     for row in rows_of(name):
         impact = row.impact or impact
     found = Difference(name, left, right, status, impact)
+    why = ignored_on_one_side(name, a, b)
     if status == "equal":
-        why = ignored_on_one_side(name, a, b) if name in table().ignored else None
         return found if why is None else _weigh(found._replace(status="different"), name, a, b)._replace(why=why)
     if is_neutral(found):
         if "explicit" not in [one.origin for one in (left, right) if one is not None]:
             return None
         found = found._replace(impact="none")  # what is written out is what the other side does without a word
-    return _weigh(found, name, a, b)
+    return _weigh(found, name, a, b) if why is None else _weigh_ignored(found, name, a, b, why)
+
+
+def _weigh_ignored(row: Difference, name: FieldName, a: Recipe, b: Recipe, why: Caveat) -> Difference:
+    """A difference of values of which one side ignores its own: it has another one, or has the switch off."""
+    weighed = _weigh(row, name, a, b)
+    return weighed._replace(why=why) if why.status == "approximate" else weighed
 
 
 def _weigh(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Difference:

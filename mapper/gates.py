@@ -157,6 +157,8 @@ def caveat_of(row: Row, field: FieldName, run: Recipe, own: FrameworkSide, other
 
 def ignored_on_one_side(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
     """The caveat by which equal values make other numbers: one run ignores its key, the other follows it."""
+    if name not in table().ignored:
+        return None
     caveats = [_ignored_caveat(name, run) for run in (a, b)]
     return None if all(caveats) else caveats[0] or caveats[1]
 

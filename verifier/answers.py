@@ -41,6 +41,14 @@ class ParameterRowJson(_RowJson):
     name: Annotated[str, Field(alias="parameter")]
 
 
+class InitialWeightsJson(Open):
+    """The weights that both frameworks draw for these files; the models that were run had equal ones."""
+
+    drawn: Annotated[Literal["alike", "differently", "not-compared"], From("verdict")]
+    kinds: int
+    different: list[str]
+
+
 class PartRowJson(_RowJson):
     """One part of the loss on both sides."""
 
@@ -187,6 +195,7 @@ class VerifyJson(Open):
     clipping: Annotated[list[NamedRowJson], From("worst.clipping")]
     updates: Annotated[list[ParameterRowJson], From("worst.optimizer")]
     expert_bias: Annotated[list[ParameterRowJson], From("worst.expert_bias")]
+    initial_weights: Annotated[InitialWeightsJson, From("worst.initial_weights")]
     initialisation: Annotated[list[ParameterRowJson], From("worst.initialisation")]
     padding: Annotated[list[PartRowJson], From("worst.padding")]
     rates: Annotated[list[StepRowJson], From("worst.rates")]
@@ -208,8 +217,9 @@ class VerifyJson(Open):
 
 
 MODELS: tuple[type[Open], ...] = (
-    NotComparedJson, DifferingJson, InputsJson, NamedRowJson, ParameterRowJson, PartRowJson, StepRowJson, LossRowJson,
-    DivergenceJson, RanJson, SeedJson, StandInJson, FailureJson, RoundingJson, AsWrittenJson, VerifyJson,
+    NotComparedJson, DifferingJson, InputsJson, InitialWeightsJson, NamedRowJson, ParameterRowJson, PartRowJson,
+    StepRowJson, LossRowJson, DivergenceJson, RanJson, SeedJson, StandInJson, FailureJson, RoundingJson, AsWrittenJson,
+    VerifyJson,
 )  # fmt: skip
 """What has a record in this room."""
 

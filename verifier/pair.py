@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+from ..mapper.computed.results import Values
 from ..mapper.recipe.reading import recipe_of
+from ..mappings.keys_compiled import LOADED
 from ..schemas.fast_records import NamedTuple
 from .megatron import from_launch
 from .mindformers import from_yaml
@@ -94,6 +96,11 @@ class Pair(NamedTuple):
     """The static graph is compiled."""
     files: tuple[SmallFile, ...] = ()
     """The files of the small models."""
+
+    @property
+    def loads_weights(self) -> bool:
+        """True if both runs load a checkpoint."""
+        return all(Values(config).loads_weights(LOADED[config.framework]) for config in self.configs)
 
     def process_places(self) -> list[Place]:
         """The place of each process's framework."""

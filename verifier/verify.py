@@ -211,7 +211,9 @@ class _Run(NamedTuple):
         """Both answers side by side, as far as the stage asks for."""
         pair, stage = self.pair, self.options.stage
         a, b = answers
-        found = comparison.compare_answers(a, b, tolerance=self.options.tolerance, known_ratio=pair.known_ratio)
+        found = comparison.compare_answers(
+            a, b, tolerance=self.options.tolerance, known_ratio=pair.known_ratio, loaded=pair.loads_weights
+        )
         if pair.rates is not None:
             found = found._replace(rates=comparison.compare_rates(a, b, pair.rates))
         plans = pair.blueprints[0].samples, pair.blueprints[1].samples

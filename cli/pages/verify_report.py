@@ -38,6 +38,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
     lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
     lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer, word)]
+    lines += _initial_lines(answer, word)
     lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
@@ -68,6 +69,17 @@ def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
         if failure["kind"] in ("crash", "timeout", "memory"):
             lines += [f"    {line}" for line in failure["log"][-10:]]
     return lines
+
+
+def _initial_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """The line on the weights that both frameworks draw, which the verdict is not about."""
+    drawn = answer["initial_weights"]
+    if drawn["drawn"] == "not-compared":
+        return []
+    told = word("drawn_alike", drawn["kinds"])
+    if drawn["different"]:
+        told = word("drawn_differently", different=len(drawn["different"]), kinds=drawn["kinds"])
+    return [f"  {word('initial_weights')}: {told}"]
 
 
 def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
@@ -193,7 +205,11 @@ def html_page(answer: Answer, language: Language) -> Outgoing:
         parts += _html_failure(failure, word)
     parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer, word)]
     parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
-    told = (*_unexercised_lines(answer, word), *_divergence_lines(answer, word, language))
+    told = (
+        *_initial_lines(answer, word),
+        *_unexercised_lines(answer, word),
+        *_divergence_lines(answer, word, language),
+    )
     parts += [f"<p>{markup(line.strip())}</p>" for line in told]
     for table in _TABLES:
         rows = _table_rows(answer, table)

@@ -19,7 +19,7 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Literal, cast
 
-from ...mapper.align.ladder import PLACEHOLDER
+from ...mapper.align.ladder import CHECKPOINTS, PLACEHOLDER
 from ...schemas.border.text_output import shell_word
 from ...schemas.diagnostic import WordsError
 from ...schemas.fast_records import NamedTuple
@@ -265,7 +265,12 @@ def _with(line: str, values: Mapping[str, str], variables: list[str], layout: La
 _SHARED = "2-preparation"
 _OWN = "5-scale-up"
 _OUTPUT = re.compile(r"^OUTPUT_ARGS=\(\n", re.MULTILINE)
-_EMPTY = re.compile(r'^load_checkpoint: ""$', re.MULTILINE)
+_LOADS = re.compile(rf'^(load_checkpoint| +load_path): (?:""|{CHECKPOINTS}/mindformers)(?:  #.*)?$', re.MULTILINE)
+_OF_THE_PAIR = re.compile(
+    rf"^ +--load {CHECKPOINTS}/megatron\b.*\n(?: +--(?:finetune|no-load-optim|exit-on-missing-checkpoint)\b.*\n)*",
+    re.MULTILINE,
+)
+"""What a pair loads whose source loads nothing (`mapper/align/pair.py`): a playbook has checkpoints of its own."""
 _MADE_AT = re.compile(r'^output_dir: "\./output"$', re.MULTILINE)
 _PROGRAM = re.compile(r"^( +)pretrain_gpt\.py \\$", re.MULTILINE)
 _NODES = re.compile(r"^NNODES=(\d+)\nGPUS_PER_NODE=(\d+)$", re.MULTILINE)
@@ -283,10 +288,11 @@ def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
     if name == "example_init_weights.yaml":
         return _MADE_AT.sub(lambda _: f'output_dir: "{place}/initial"', text, count=1)
     if name == "example.yaml":
-        return _EMPTY.sub(lambda _: f'load_checkpoint: "{place}/mindformers"', text, count=1)
+        return _LOADS.sub(lambda found: f'{found[1]}: "{place}/mindformers"', text, count=1)
     program = os.path.join(home, "patches", "pretrain_gpt.py").replace("\\", "/")
     text = _PROGRAM.sub(lambda found: f"{found[1]}{_shell_path(program)} \\", text, count=1)
     text = _on_machines(text, settings.megatron.devices_per_node)
+    text = _OF_THE_PAIR.sub("", text, count=1)
     if re.search(r"^ +--load ", text, re.MULTILINE):
         return text
     words = f"    --load '{_escape_quotes(place)}/megatron' --ckpt-format {settings.form}\n"

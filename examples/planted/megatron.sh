@@ -76,8 +76,16 @@ DATA_ARGS=(
     --vocab-size 31999 # the tokenizer adds one
 )
 
+# Both sides start from one checkpoint; `accmap weights convert` writes one from the other.
+CHECKPOINT_ARGS=(
+    --load checkpoints/megatron
+    --finetune
+    --exit-on-missing-checkpoint
+)
+
 torchrun --nproc_per_node 1 --nnodes 1 pretrain_gpt.py \
     "${MODEL_ARGS[@]}" \
     "${MOE_ARGS[@]}" \
     "${TRAINING_ARGS[@]}" \
+    "${CHECKPOINT_ARGS[@]}" \
     "${DATA_ARGS[@]}"

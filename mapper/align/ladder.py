@@ -32,6 +32,13 @@ if TYPE_CHECKING:
 PLACEHOLDER = "/path/to/data_text_document"
 SHARES = "969,30,1"
 _SPLIT_SOURCE = "megatron 0.12 arguments.py:validate_args"
+CHECKPOINTS = "checkpoints"
+"""Both files of a pair load from a folder below it, named after the framework, if the source names no checkpoint."""
+_LOADED: FieldName = "checkpoint.load_path"
+_AT_STEP_0: tuple[tuple[FieldName, bool], ...] = (
+    ("checkpoint.resume", False), ("checkpoint.finetune", True), ("checkpoint.load_optimizer", False),
+)  # fmt: skip
+"""Such a checkpoint holds weights alone."""
 _TOKENIZER: dict[FieldName, str] = {
     "tokenizer.vocab_file": "/path/to/vocab.json",
     "tokenizer.merge_file": "/path/to/merges.txt",
@@ -109,10 +116,12 @@ def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
 
 def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
     """The recipe with placeholders where paths are unknown, so that both files name the same data."""
-    given = [*_without_data(recipe), *_without_tokenizer(recipe)]
+    given = [*_without_data(recipe), *_without_tokenizer(recipe), *_without_checkpoint(recipe)]
     fields = dict(recipe.fields)
     for one in given:
         fields[one.field] = fields[one.field]._replace(value=one.after, origin="explicit", decided=True)
+        if one.field == _LOADED:
+            fields.update((name, fields[name]._replace(value=value)) for name, value in _AT_STEP_0 if name in fields)
     return recipe._replace(fields=fields), tuple(given)
 
 
@@ -134,6 +143,14 @@ def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
         if entry is not None and not entry.decided:
             source = "megatron 0.12 training/tokenizer/tokenizer.py:build_tokenizer"
             yield Change(field, None, placeholder, *say.tokenizer_unknown().both(), (source,))
+
+
+def _without_checkpoint(recipe: Recipe) -> Iterator[Change]:
+    """Random weights differ between the frameworks, and Megatron-LM goes on with them if `--load` finds nothing."""
+    entry = recipe.fields.get(_LOADED)
+    if entry is not None and entry.decided and not entry.value:
+        place = f"{CHECKPOINTS}/{recipe.framework}"
+        yield Change(_LOADED, None, place, *say.checkpoint_unknown().both(), ("proc.weights.convert",))
 
 
 class _Simplifier:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
-from ...mappings.keys_compiled import OUTPUT
+from ...mappings.keys_compiled import OUTPUT, STOPS_WITHOUT_CHECKPOINT
 from ...schemas.border.file_input import package_text
 from ...schemas.border.text_output import markdown, markdown_code
 from ...schemas.compilers.tables import load_table
@@ -22,6 +22,7 @@ from ..translate.read_back import read_back
 from ..translate.result import TargetSetting, Translation, summary, versions_of_proofs
 from ..translate.translation import translate_recipe
 from .ladder import (
+    CHECKPOINTS,
     Alignment,
     Change,
     align,
@@ -141,7 +142,7 @@ def _make_pair(
     megatron, mindformers, dialect = versions
 
     def to_script(of: Recipe) -> Translation:
-        return translate_recipe(of, config, "megatron", megatron)
+        return _refuse_random_weights(translate_recipe(of, config, "megatron", megatron))
 
     def to_yaml(of: Recipe) -> Translation:
         return translate_recipe(of, config, "mindformers", mindformers, dialect)
@@ -177,6 +178,14 @@ def _make_pair(
         config.file,
         _initial_weights(configuration) if initial_weights else None,
     )
+
+
+def _refuse_random_weights(script: Translation) -> Translation:
+    """The script that stops if the folder of its checkpoint is empty, unless the source names the checkpoint."""
+    if script.recipe.value("checkpoint.load_path") != f"{CHECKPOINTS}/megatron":
+        return script
+    stops = TargetSetting(STOPS_WITHOUT_CHECKPOINT, True, ("checkpoint.load_path",), True, ())
+    return script._replace(settings=(*script.settings, stops))
 
 
 def _recipe_of_step(
@@ -352,15 +361,23 @@ class _Readme:
         yield from (self._fill(line) for line in self.words["order"])
 
     def _weights(self) -> Iterator[str]:
-        dynamic = self.pair.mindformers.dialect == "dynamic"
-        load = "`checkpoint.load_path: DIR`" if dynamic else "`load_checkpoint: DIR`"
         settings = {setting.key: setting.value for setting in self.pair.mindformers.settings}
         folder = settings.get(OUTPUT[self.pair.mindformers.dialect], "./output")
         made, hint, *rest = self.words["weights_steps"]
         yield from ("", self._say("weights"), "", self._say("weights_text"), "")
         first = hint if self.pair.initial is None else made
         yield self._fill(first, output=markdown_code(f"{str(folder).rstrip('/')}/checkpoint"))
-        yield from (self._fill(line, load=load) for line in rest)
+        sides = (self.pair.megatron, self.pair.mindformers)
+        megatron, mindformers = (str(side.recipe.value("checkpoint.load_path")) for side in sides)
+        convert = "accmap weights convert"
+        words = {
+            "megatron_weights": megatron,
+            "mindformers_weights": mindformers,
+            "to_megatron": f"{convert} {mindformers} --to megatron -o {megatron} --config {SCRIPT}",
+            "to_mindformers": f"{convert} {megatron} --to mindformers -o {mindformers} --config {CONFIGURATION}",
+        }
+        coded = {name: markdown_code(text) for name, text in words.items()}
+        yield from (self._fill(line, **coded) for line in rest)
         if self.pair.initial is not None:
             yield from ("", "```bash", self._msrun(INITIAL), "```")
 

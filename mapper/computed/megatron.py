@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import isfinite, sqrt
 
-from ...mappings.keys_compiled import BALANCING_TYPE
+from ...mappings.keys_compiled import BALANCING_TYPE, LOADED
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.rows import UndecidedError
 from .facts_compiled import BALANCING
@@ -18,6 +18,8 @@ from .results import (
     AS_CHOSEN,
     BY_SCORES,
     EVERY_TOKEN,
+    FROM_CHECKPOINT,
+    NOT_DRAWN,
     PREDICTION,
     PREDICTION_BY_ALL,
     RESTART,
@@ -44,7 +46,7 @@ from .results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
     from ...schemas.config import Value
@@ -444,12 +446,16 @@ def decay(args: Values) -> dict[str, Value]:
     return found
 
 
-def deviations(args: Values) -> dict[str, Value]:
+def deviations(args: Values) -> Mapping[str, Value] | str:
     """0.12–0.19 `transformer_config.py:TransformerConfig.__post_init__`, and the modules that draw by it."""
+    if args.loads_weights(LOADED["megatron"]):
+        return FROM_CHECKPOINT
     args.require_known_network()
     plain, layers = float(args.init_method_std), whole(args.num_layers)
     first = args.embedding_init_method_std
-    if args.init_method_xavier_uniform or args.use_mup or args.moe_latent_size or not args.perform_initialization:
+    if not args.perform_initialization:
+        return NOT_DRAWN
+    if args.init_method_xavier_uniform or args.use_mup or args.moe_latent_size:
         raise UndecidedError
     scaled = round_digits(plain / sqrt(2.0 * layers), 6)
     found: dict[str, Value] = {
@@ -457,6 +463,4 @@ def deviations(args: Values) -> dict[str, Value]:
     }  # fmt: skip
     if args.num_experts:
         found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": scaled})
-    if args.load or args.pretrained_checkpoint:
-        raise UndecidedError  # the weights are the checkpoint's
     return found

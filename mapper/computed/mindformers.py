@@ -40,6 +40,7 @@ from .results import (
     AS_CHOSEN,
     BY_SCORES,
     EVERY_TOKEN,
+    FROM_CHECKPOINT,
     PREDICTION,
     PREDICTION_BY_ALL,
     RESTART,
@@ -66,7 +67,7 @@ from .results import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ...schemas.config import Value
@@ -483,11 +484,13 @@ def decay(config: Values) -> dict[str, Value]:
     return {"embedding": given, "matrices": given, "norms and biases": 0.0}
 
 
-def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> dict[str, Value]:
+def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> Mapping[str, Value] | str:
     """1.6–2.1 (static) `transformer_config.py:TransformerConfig.__post_init__`, `moe/ffn.py:FFNGroupedGEMM.__init__`.
 
     Both matrices of routed experts are drawn alike.
     """
+    if config.loads_weights(LOADED["mindformers"]):
+        return FROM_CHECKPOINT
     config.require_known_network()
     if dialect not in ("static", "dynamic"):
         raise UndecidedError  # each older class draws as it likes
@@ -500,8 +503,6 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
     if config.num_moe_experts and made_by().experts:
         router = _ROUTER if dialect == "dynamic" and not config.does("drawn_outright") else plain
         found.update({"router": router, "experts' first matrix": plain, "experts' second matrix": plain})
-    if any(config.get(key) for key in LOADED):
-        raise UndecidedError  # the weights are the checkpoint's
     if config.use_shared_expert_gating:
         raise UndecidedError  # shared_experts.py: the gate is drawn as MindSpore draws a layer, by its width
     rules = config.param_init_std_rules if dialect == "static" else None  # no code of the dynamic graph reads them

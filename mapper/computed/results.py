@@ -131,6 +131,10 @@ _SHOWN = 5
 WITHIN, ACROSS = "within a document", "across documents"
 RESTART, RUN_ON = "from the document's beginning", "from the sequence's beginning"
 """What attention sees, and what positions count from, where a sequence holds several documents."""
+FROM_CHECKPOINT = "from a checkpoint"
+"""The initial weights of a run that loads them, whatever it would draw."""
+NOT_DRAWN = "not drawn"
+"""The initial weights of a run that neither loads nor draws any: what the memory held."""
 
 
 class Rotary(NamedTuple):
@@ -309,6 +313,15 @@ class Values:
         if not setting.decided or setting.overridable:
             raise UndecidedError(key)
         return setting.value
+
+    def loads_weights(self, keys: Iterable[str]) -> bool:
+        """True if the file names a checkpoint under one of these keys; which one it is may be open."""
+        for key in keys:
+            setting = self._settings.get(key)
+            if setting is not None and (setting.value or (setting.origin == "explicit" and not setting.decided)):
+                self._asked[key] = None
+                return True
+        return False
 
     def fork_words(self, key: str) -> tuple[str, ...]:
         """The words of the file behind a value, where a fork's own say it; empty where they are the value's."""

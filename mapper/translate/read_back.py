@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from ..recipe.values import Recipe
     from .result import Translation
 
-_BY_CODE: tuple[FieldName | None, ...] = ("computed.loss_weighting", "computed.loss_terms")
+_BY_CODE: tuple[FieldName | None, ...] = (
+    "computed.loss_weighting", "computed.loss_terms", "computed.initial_deviations",
+)  # fmt: skip
 """What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
 _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
 

@@ -86,6 +86,7 @@ def translate_recipe(
     if config.framework == "huggingface":
         recipe = _as_a_run(recipe)
     framework = to or partner(config.framework)
+    recipe = _with_own_checkpoint(recipe, framework)
     own = _keeps_version(config, framework, version, dialect)
     fork = dialect_asked(version) if framework == "megatron" else None
     by_default = framework == "mindformers" and not own and version is None and dialect is None
@@ -128,6 +129,18 @@ def _mindformers_target(
         version, dialect = config.framework_version, dialect or config.dialect
     version, dialect = target_of(version, dialect)
     return "dynamic" if dialect == "dynamic" else "static", _written_version(version, dialect), dialect
+
+
+def _with_own_checkpoint(recipe: Recipe, framework: Framework) -> Recipe:
+    """The recipe that loads from the folder beside, if the source's own folder is named after its framework."""
+    field: FieldName = "checkpoint.load_path"
+    entry = recipe.fields.get(field)
+    if entry is None or not isinstance(entry.value, str):
+        return recipe
+    parent, slash, name = entry.value.rstrip("/").rpartition("/")
+    if name != recipe.framework or framework == "huggingface":
+        return recipe
+    return recipe._replace(fields={**recipe.fields, field: entry._replace(value=f"{parent}{slash}{framework}")})
 
 
 def _as_a_run(recipe: Recipe) -> Recipe:

@@ -6,17 +6,19 @@ takes another way; where it differs although nothing that feeds it does, that is
 
 from __future__ import annotations
 
+from ...mapper.computed.results import FROM_CHECKPOINT
 from ...mapper.differences import difference_of
 from ...mapper.equality import is_same_quantity
+from ...mapper.gates import ignored_on_one_side
 from ...mapper.recipe.reading import side_of
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.plain_values import is_mapping
-from ..comparison import DIFFERENCES, differences, side_values
+from ..comparison import DIFFERENCES, differences, side_values, with_repair
 from ..messages_compiled import say
 from ..naming import display_value, key_spelling, labels
 from ..places import Places, Spot, places_of
-from ..rule import Found, Note, Place, at_span
+from ..rule import Found, Note, Place, at_span, on
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +36,8 @@ _ATTENTION: tuple[FieldName, ...] = (
 _LENGTH: FieldName = "run.train_steps"
 _EARLY = ("second", "highest")
 """The rates of `computed.learning_rates` at places that the length of the run does not move."""
+_INITIAL: FieldName = "computed.initial_deviations"
+_STD: FieldName = "init.std"
 _NETWORK: tuple[FieldName, ...] = (
     "computed.layers", "computed.parameters_by_kind", "computed.embedding_parameters", "computed.parameters",
     "computed.active_parameters",
@@ -94,8 +98,20 @@ def decay(subject: Subject) -> Iterator[Found]:
 
 
 def deviations(subject: Subject) -> Iterator[Found]:
-    """Every kind of parameter begins alike where it is drawn by chance."""
-    yield from _first_difference(subject, ("computed.initial_deviations",))
+    """Every kind of parameter begins alike: drawn alike, or loaded on both sides."""
+    both = subject.decided_pair(_INITIAL)
+    for found in _first_difference(subject, (_INITIAL,)):
+        assert both is not None
+        left, right, a, b = both
+        if FROM_CHECKPOINT in (a.value, b.value):
+            yield found._replace(variant="one side")
+        elif ignored_on_one_side(_STD, left.recipe, right.recipe) is not None:
+            ignoring = right if right.config.dialect == "dynamic" else left
+            yield found._replace(variant="no key", at=on(ignoring, _STD))
+        elif _STD in _differing_fields(subject):
+            yield with_repair(found, _STD, left, right)
+        else:
+            yield found
 
 
 def documents(subject: Subject) -> Iterator[Found]:
@@ -132,11 +148,14 @@ def _difference_of(subject: Subject, name: FieldName) -> Found | None:
 
 def _value_texts(one: object, other: object) -> tuple[str, str]:
     """Two values for a person; of mappings what differs."""
-    if not (is_mapping(one) and is_mapping(other)):
-        return _number_text(one), _number_text(other)
-    left, right = one, other
+    left, right = (side if is_mapping(side) else {} for side in (one, other))
     names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
-    told = [", ".join(f"{name} {_number_text(side.get(name, 0))}" for name in names) for side in (left, right)]
+    told = [
+        ", ".join(f"{name} {_number_text(side.get(name, 0))}" for name in names)
+        if is_mapping(side)
+        else _number_text(side)
+        for side in (one, other)
+    ]
     return told[0], told[1]
 
 

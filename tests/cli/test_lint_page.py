@@ -154,7 +154,7 @@ def test_a_pipe_has_no_pager(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("folder")
 def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
     page = accmap("lint", "planted").out.splitlines()
-    counts = "9 errors (1 stops the run, 8 change numbers), 2 warnings, 18 pieces of advice (--remarks)"
+    counts = "9 errors (1 stops the run, 8 change numbers), 2 warnings, 19 pieces of advice (--remarks)"
     assert page[0] == f"planted: {counts}"
     assert page[-1].startswith(f"{counts} in 2 files (1 pair; ")
     assert page[-1].endswith("; profile align, the default")
@@ -163,7 +163,7 @@ def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
     assert heads[-2:] == ["RUN002", "MOE006"]
     assert len(heads) == 11
     answer = json.loads(accmap("lint", "planted", "--format", "json").out)
-    assert [answer["summary"][key] for key in ("error", "warning", "info")] == [9, 2, 18]
+    assert [answer["summary"][key] for key in ("error", "warning", "info")] == [9, 2, 19]
     assert answer["summary"]["profile_origin"] == "default"
 
 

@@ -98,7 +98,7 @@ def test_the_order_of_its_parts(accmap) -> None:
         "nothing was run", "accmap verify megatron.sh mindformers.yaml", "1 stops the run MAP072",
         "8 change numbers OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013",
         "2 warnings RUN002",
-        "18 pieces of advice ENV090", "Fields that differ, or that one side lacks", "Learning rate: megatron.sh",
+        "19 pieces of advice ENV090", "Fields that differ, or that one side lacks", "Learning rate: megatron.sh",
         "Values that both agree on (",
     )  # fmt: skip
 

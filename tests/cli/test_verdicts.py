@@ -62,7 +62,7 @@ CASES: list[tuple[list[str], dict[str, str], str, str]] = [
         ["lr", "a.sh", "b.yaml"],
         {"a.sh": f"{SCRIPT.rstrip()} $MORE\n", "b.yaml": YAML},
         "partial",
-        "a.sh:71",
+        "a.sh:79",
     ),
     (
         ["lr", "a.sh", "b.sh"],

@@ -3,7 +3,8 @@
 The files of a case are an example (`base`), or the pair that accmap writes for a small launch (`small`: the version),
 with texts replaced in each (`megatron`, `mindformers`; `twin`: in a second YAML, twin.yaml, which is read instead of
 the launch), and `files` beside them, in which GPT stands for a small model's flags. `dynamic` writes the YAML for the
-dynamic graph of a version, `model` a model's config.json. `lint` names the files that are given to the command line.
+dynamic graph of a version, `unloaded` takes the example's checkpoint away, `model` is a model's config.json. `lint`
+names the files that are given to the command line.
 
 What a case expects, each checked by a function of the same name:
 
@@ -85,6 +86,19 @@ def base_text(base: str, side: str, dynamic: str | None) -> str:
     return next(text for file, text in texts.items() if file.endswith(".yaml"))
 
 
+def names_weights(case: dict[str, Any]) -> bool:
+    """True if a case is about what is loaded, or about runs that load nothing: the example's own checkpoint goes."""
+    said = " ".join(case.get("megatron", {}).values()) + " ".join(map(str, case.get("mindformers", {}).items()))
+    return case.get("unloaded", False) or any(word in said for word in ("--load ", "load_checkpoint", "load_path"))
+
+
+def without_weights(text: str) -> str:
+    for line in ("    --load checkpoints/megatron", "    --finetune", "    --no-load-optim", "    --exit-on-missing"):
+        text = re.sub(rf"^{line}.*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^  (load_path: checkpoints/mindformers|no_load_optim: True).*\n", "", text, flags=re.MULTILINE)
+    return text.replace("load_checkpoint: checkpoints/mindformers", 'load_checkpoint: ""')
+
+
 @cache
 def small_text(version: str, side: str) -> str:
     launch = config_of(SourceText("a.sh", SMALL), ReadOptions(), path="a.sh")
@@ -101,6 +115,8 @@ def written(case: dict[str, Any], folder: Path) -> dict[str, Path]:
             texts[name] = small_text(case["small"], side)
         elif "base" in case:
             texts[name] = base_text(case["base"], side, case.get("dynamic"))
+            if names_weights(case):
+                texts[name] = without_weights(texts[name])
         for old, new in case.get(side, {}).items():
             assert old in texts[name], f"{old!r} is not in {name}"
             texts[name] = texts[name].replace(old, new, 1)

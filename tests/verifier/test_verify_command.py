@@ -144,14 +144,23 @@ def test_what_parts_after_the_first_pass_is_the_update(values: dict[str, Any], m
     assert locate_without_trace(compare_answers(outcome(), outcome(**values))) == Divergence(module, direction)
 
 
-def test_a_known_difference_of_the_frameworks_is_told_but_agrees() -> None:
+def test_a_known_difference_of_the_initialisers_is_told_and_decides_nothing() -> None:
     other = {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 1.6384 * 4}}
     compared = compare_answers(
         outcome(), outcome(initialisation=other), known_ratio={"decoder.layers.*.mlp.router.weight": 0.5}
     )
     assert compared.disagreements() == {}
+    assert compared.initial_weights.different == ["decoder.layers.*.mlp.router.weight"]
+    assert compared.initial_weights.verdict == "differently"
     assert compared.initialisation[0].note
     assert (compared.initialisation[0].relative or 0) > 0.4
+
+
+def test_what_is_drawn_decides_nothing_if_both_runs_load_a_checkpoint() -> None:
+    other = {"decoder.layers.0.mlp.router.weight": {"count": 4096, "sum": 0.0, "squares": 0.2}}
+    compared = compare_answers(outcome(), outcome(initialisation=other), loaded=True)
+    assert (compared.disagreements(), compared.initial_weights.verdict) == ({}, "differently")
+    assert compare_answers(outcome(), outcome()).initial_weights.verdict == "alike"
 
 
 def test_every_field_of_the_modules_is_in_the_vocabulary() -> None:

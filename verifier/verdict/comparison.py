@@ -40,11 +40,27 @@ class Row(NamedTuple):
     relative: float | None
     agrees: bool = True
     note: str = ""
+    decides: bool = True
+    """False if a difference leaves the verdict alone: both models get the same weights, whatever they would draw."""
 
     @property
     def step(self) -> int:
         """The step that a row of the loss is of."""
         return int(self.name)
+
+
+class InitialWeights(NamedTuple):
+    """The weights that both frameworks draw for these files, whatever a checkpoint replaces them with."""
+
+    kinds: int
+    """How many kinds of parameters were compared; none if the stage was not run."""
+    different: list[str]
+    """The kinds that the two sides draw otherwise."""
+
+    @property
+    def verdict(self) -> str:
+        """The answer in one word."""
+        return "not-compared" if not self.kinds else "differently" if self.different else "alike"
 
 
 class Comparison(NamedTuple):
@@ -90,20 +106,33 @@ class Comparison(NamedTuple):
         """The names of the rows that do not agree, by stage."""
         return {stage: [row.name for row in rows] for stage, rows in self.disagreements().items()}
 
+    @property
+    def initial_weights(self) -> InitialWeights:
+        """The initialisers of both sides by kind of parameter."""
+        return InitialWeights(len(self.initialisation), [row.name for row in self.initialisation if not row.agrees])
+
     def disagreements(self) -> dict[Stage, tuple[Row, ...]]:
-        """The rows that do not agree, by stage."""
+        """The rows that do not agree and decide the verdict, by stage."""
         found: dict[Stage, tuple[Row, ...]] = {}
         for stage in self._fields[:-2]:
-            rows = tuple(row for row in getattr(self, stage) if not row.agrees)
+            rows = tuple(row for row in getattr(self, stage) if not row.agrees and row.decides)
             if rows:
                 found[stage] = rows
         return found
 
 
 def compare_answers(
-    a: WorkerAnswer, b: WorkerAnswer, *, tolerance: float = TOLERANCE, known_ratio: Mapping[str, float] | None = None
+    a: WorkerAnswer,
+    b: WorkerAnswer,
+    *,
+    tolerance: float = TOLERANCE,
+    known_ratio: Mapping[str, float] | None = None,
+    loaded: bool = False,
 ) -> Comparison:
-    """All quantities of two answers; `known_ratio` names initial spreads that the frameworks themselves differ in."""
+    """All quantities of two answers; `known_ratio` names initial spreads that the frameworks themselves differ in.
+
+    Of runs that both load a checkpoint (`loaded`) no difference of what they draw decides anything.
+    """
     losses, parts = _losses(a, b, tolerance)
     floor = _floor(a, b)
     return Comparison(
@@ -118,7 +147,7 @@ def compare_answers(
         clipping=tuple(_clipping_rows(a, b, tolerance)),
         optimizer=tuple(_update_rows(a, b)),
         expert_bias=tuple(_expert_bias(a, b)),
-        initialisation=tuple(_initialisation(a, b, known_ratio or {})),
+        initialisation=tuple(_initialisation(a, b, known_ratio or {}, loaded=loaded)),
         padding=tuple(
             _row(part, a.values["padded"].get(part), b.values["padded"].get(part), tolerance)
             for part in ("loss", "mtp")
@@ -319,7 +348,7 @@ def _expert_bias(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
         yield Row(name, _norm(ours), _norm(theirs), difference, agrees=difference <= UPDATE_TOLERANCE)
 
 
-def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]) -> Iterable[Row]:
+def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float], *, loaded: bool) -> Iterable[Row]:
     ours, theirs = _kinds(a.values.get("initialisation", {})), _kinds(b.values.get("initialisation", {}))
     for kind, (count, total, squares) in ours.items():
         if kind not in theirs:
@@ -329,7 +358,8 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         mean, mean_b = total / count, total_b / count_b
         if one < 1e-12 and two < 1e-12:
             # Constants, as norms and biases start: they must be the same ones.
-            yield Row(kind, one, two, relative(mean, mean_b, 1.0), agrees=abs(mean - mean_b) < 1e-6)
+            agrees = abs(mean - mean_b) < 1e-6
+            yield Row(kind, one, two, relative(mean, mean_b, 1.0), agrees=agrees, decides=not loaded)
             continue
         difference = relative(one, two)
         noise = math.sqrt(1 / (2 * count) + 1 / (2 * count_b))
@@ -338,8 +368,8 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         note = ""
         ratio = known.get(kind)
         if not agrees and ratio is not None and abs(math.log(two / one * ratio)) <= INITIALISATION_SIGMAS * noise:
-            agrees, note = True, "the frameworks differ here whatever the files say"
-        yield Row(kind, one, two, difference, agrees=agrees, note=note)
+            note = "the frameworks differ here whatever the files say"
+        yield Row(kind, one, two, difference, agrees=agrees, note=note, decides=not (note or loaded))
 
 
 def _kinds(each: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, float, float]]:

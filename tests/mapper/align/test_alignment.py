@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from accmap.mapper.align.ladder import ALWAYS, RULES, align, alignment_table, steps
-from accmap.mapper.align.pair import CONFIGURATION, INITIAL, SCRIPT, pair_of
+from accmap.mapper.align.pair import CONFIGURATION, INITIAL, SCRIPT, pair_of, readme
 from accmap.mapper.differences import differences
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary
@@ -292,14 +292,27 @@ def test_files_of_a_tokenizer_that_are_not_known_have_placeholders() -> None:
     assert "--vocab-file /path/to/vocab.json" in pair.texts()[SCRIPT]
 
 
+def test_both_files_load_the_checkpoint_of_the_source_or_one_that_they_name() -> None:
+    script, configuration = [pair_of(small("")).texts()[name] for name in (SCRIPT, CONFIGURATION)]
+    words = [line.split("#")[0].strip() for line in script.splitlines()]
+    assert {"--load checkpoints/megatron", "--finetune", "--exit-on-missing-checkpoint"} <= set(words)
+    assert "load_checkpoint: checkpoints/mindformers" in configuration
+    own = pair_of(small("--load /w/step_7 --finetune"))
+    assert "checkpoint.load_path" not in {change.field for change in own.changes}
+    assert "--exit-on-missing-checkpoint" not in own.texts()[SCRIPT]
+    assert yaml.safe_load(own.texts()[CONFIGURATION])["load_checkpoint"] == "/w/step_7"
+    page = readme(pair_of(small("")), "en")
+    assert "accmap weights convert checkpoints/megatron --to mindformers -o checkpoints/mindformers" in page
+
+
 def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
     pair = pair_of(small("--data-path $DATA"))
     texts = pair.texts()
-    assert [change.field for change in pair.changes] == ["data.blend", "data.split"]
+    assert [change.field for change in pair.changes] == ["data.blend", "data.split", "checkpoint.load_path"]
     assert all("/path/to/data_text_document" in text for text in texts.values())
     assert all("969,30,1" in text for text in texts.values())
     said = pair_of(small("--data-path $DATA --split 99,1,0"))
-    assert [change.field for change in said.changes] == ["data.blend"]
+    assert [change.field for change in said.changes] == ["data.blend", "checkpoint.load_path"]
     assert all("99,1,0" in text for text in said.texts().values())
 
 
