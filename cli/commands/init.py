@@ -13,6 +13,7 @@ import re
 import sys
 
 from ...mapper.recipe.reading import recipe_of
+from ...mapper.translate.messages_compiled import say as written
 from ...schemas.border.file_output import write_text
 from ...schemas.border.text_output import say as print_line
 from ...schemas.border.text_output import tell
@@ -20,6 +21,7 @@ from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.file_kind import trains_gpt
 from ...schemas.reader import read_config
+from ...schemas.versions import default_target
 from ..argument_parser import UsageError
 from ..configuration import NAMES, find_configuration
 from ..exit_codes import BAD, FINE
@@ -46,6 +48,7 @@ _LEAST_SIZES = 3
 _SAYING_NOTHING = frozenset(
     (
         *("megatron", "mindformers", "mindspore", "mcore", "ms", "mf", "gpt", "lm", "llm", "distributed", "legacy"),
+        *("static", "dynamic", "graph", "pynative"),
         *("pretrain", "train", "training", "finetune", "tune", "run", "launch", "start", "example", "examples"),
         *("script", "scripts", "shell", "sh", "bash", "yaml", "yml", "config", "configs", "conf", "template"),
         *("test", "tests", "st", "ut", "pipeline", "research", "general", "model", "models", "moe", "dense"),
@@ -64,8 +67,8 @@ _ONE_SPELLING = (
 )
 
 
-Fit: TypeAlias = "tuple[int, bool, int, int]"
-"""Sizes, the stage of the training, names, and what the names do not share."""
+Fit: TypeAlias = "tuple[int, bool, int, int, bool]"
+"""Sizes, the stage of the training, names, what the names do not share, and the graph: of two, the newest one."""
 
 
 class Candidate(NamedTuple):
@@ -73,6 +76,8 @@ class Candidate(NamedTuple):
 
     path: str
     sizes: Mapping[str, Value]
+    is_usual: bool = False
+    """True for a YAML of the graph that accmap writes if none is named."""
 
     @property
     def words(self) -> frozenset[str]:
@@ -99,7 +104,7 @@ class Proposals(NamedTuple):
     apart: tuple[Proposal, ...] = ()
 
 
-def candidate(path: str, recipe: Recipe, *, whole: bool) -> Candidate:
+def candidate(path: str, recipe: Recipe, *, whole: bool, is_usual: bool = False) -> Candidate:
     """A file as pairs are found by; `whole` where nothing of it is open, so that what it does not name is not there."""
     fields = recipe.fields
     values = {name: fields[name].value for name in SIZES if name in fields}  # pyright: ignore[reportArgumentType]
@@ -108,7 +113,7 @@ def candidate(path: str, recipe: Recipe, *, whole: bool) -> Candidate:
         sizes[_EXPERTS] = 0
     if sizes.get(_EXPERTS) == 0:
         sizes.pop("moe.ffn_hidden_size", None)  # MindSpore Transformers has one all the same
-    return Candidate(path, sizes)
+    return Candidate(path, sizes, is_usual)
 
 
 def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Proposals:
@@ -163,7 +168,7 @@ def _fit_of(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> Fit | 
     if not known_by_size and (contradicted or not (of_one_name or together)):
         return None
     apart = -len(script.words ^ yaml.words)
-    return equal - 2 * other + 2 * together, not _are_other_stages(script, yaml), len(names), apart
+    return equal - 2 * other + 2 * together, not _are_other_stages(script, yaml), len(names), apart, yaml.is_usual
 
 
 def _are_other_models(script: Candidate, yaml: Candidate) -> bool:
@@ -255,6 +260,7 @@ def _candidates(folder: str, options: ReadOptions) -> tuple[list[Candidate], lis
     """The training files of a tree by framework, and how many others only looked like it."""
     sides: dict[str, list[Candidate]] = {"megatron": [], "mindformers": []}
     others = 0
+    usual = default_target("mindformers")[1]
     paths = sorted(training_files(folder))
     for number, path in enumerate(paths):
         report_progress(number, len(paths), path)
@@ -265,7 +271,8 @@ def _candidates(folder: str, options: ReadOptions) -> tuple[list[Candidate], lis
                 others += 1
                 continue
             whole = not any(open_word.may_split for open_word in config.unresolved)
-            sides[config.framework].append(candidate(name, recipe_of(config), whole=whole))
+            is_usual = config.dialect == usual
+            sides[config.framework].append(candidate(name, recipe_of(config), whole=whole, is_usual=is_usual))
         except UnreadableError:
             others += 1
     return sides["megatron"], sides["mindformers"], others
@@ -309,7 +316,10 @@ def _is_confirmed(target: str, language: Language) -> bool:
 
 
 def _configuration_text(found: Proposals, profile: str | None, language: Language) -> str:
-    lines = [f"# {say.configuration_begins().text(language)}"]
+    version, dialect = default_target("mindformers")
+    graph = written.dynamic_graph() if dialect == "dynamic" else written.static_graph()
+    target = say.configuration_target(version=version, graph=graph)
+    lines = [f"# {say.configuration_begins().text(language)}", f"# {target.text(language)}"]
     if profile is not None:
         lines.append(f'profile = "{profile}"')
     for pair in found.pairs:

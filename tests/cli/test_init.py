@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     answer = accmap("init")
     assert answer.code == 0
-    assert "Megatron-LM scripts 4, MindSpore Transformers YAMLs 4;" in answer.out
+    assert "Megatron-LM scripts 4, MindSpore Transformers YAMLs 7;" in answer.out
     assert "8 of 8 sizes equal; the names share planted; the only script" in answer.out
     assert "--yes" in answer.out
     assert not (folder / "accmap.toml").exists()
@@ -38,6 +38,9 @@ def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     text = (folder / "accmap.toml").read_text("utf-8")
     assert text.count("[[pairs]]") == 4
     assert 'profile = "train"' in text
+    # Of a static and a dynamic YAML that fit alike, the one of the newest graph.
+    assert text.count("mindformers_dynamic.yaml") == 3
+    assert "for MindSpore Transformers 2.1 (dynamic graph)" in text
     assert "(4 pairs;" in accmap("lint").out
     again = accmap("init", "--yes")
     assert again.code == 2
@@ -66,6 +69,7 @@ def test_files_in_separate_trees_are_paired_by_size(accmap, folder: Path) -> Non
 def test_what_fits_alike_is_not_chosen(accmap, folder: Path) -> None:
     copy(folder / "qwen3_dense" / "mindformers.yaml", folder / "qwen3_dense" / "other.yaml")
     (folder / "qwen3_dense" / "mindformers.yaml").rename(folder / "qwen3_dense" / "another.yaml")
+    (folder / "qwen3_dense" / "mindformers_dynamic.yaml").unlink()
     out = accmap("init").out
     assert "not decided: qwen3_dense/megatron.sh fits" in out
 
