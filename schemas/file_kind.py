@@ -308,6 +308,17 @@ def other_yaml(root: object, file: str) -> Purpose:
     return _other_yaml(file, say.yaml_without_keys())
 
 
+def recipe_of_another(source: SourceText) -> Diagnostic | None:
+    """The problem of Python or TOML that configures another program; None for what bears no sign of one."""
+    from .purposes_compiled import RECIPES_OF_OTHERS
+
+    for marks, en, zh, instead, instead_zh in RECIPES_OF_OTHERS:
+        if any(mark in source.text for mark in marks):
+            problem = say.recipe_of_another(about=Words(en, zh), instead=Words(instead, instead_zh))
+            return diagnose(problem, source.name)
+    return None
+
+
 def template(source: SourceText) -> Purpose | None:
     """A text that becomes a YAML only when a template engine has filled it in."""
     text = source.text

@@ -38,6 +38,7 @@ Format: TypeAlias = "Input | Literal['script', 'mindformers', 'huggingface']"
 
 _SCRIPT_SUFFIXES = (".sh", ".bash", ".slurm", ".sbatch", ".zsh", ".ksh")
 _YAML_SUFFIXES = (".yaml", ".yml")
+_PROGRAM_SUFFIXES = (".py", ".toml")
 
 
 def read_config(path: str, options: ReadOptions | None = None) -> Config:
@@ -205,6 +206,8 @@ def format_of(source: SourceText, path: str) -> Format:
         return "script"
     if _is_model(source):
         return "huggingface"
+    if name.endswith(_PROGRAM_SUFFIXES):
+        _refuse_recipe(source)
     from .megatron.inputs.detection import detect
 
     found = detect(source)
@@ -217,6 +220,15 @@ def format_of(source: SourceText, path: str) -> Format:
     if looks_like_script(source):
         return "script"
     raise UnreadableError(diagnose(say.unknown(why=say.nothing_known_in_it()), source.name))
+
+
+def _refuse_recipe(source: SourceText) -> None:
+    """UnreadableError that names the program, for Python or TOML that configures one that accmap does not read."""
+    from .file_kind import recipe_of_another
+
+    problem = recipe_of_another(source)
+    if problem is not None:
+        raise UnreadableError(problem)
 
 
 def _is_model(source: SourceText) -> bool:

@@ -71,6 +71,10 @@ def _purposes_module() -> str:
         "FINE_TUNING": tuple(
             _program({**entry, "kind": "post-training"}, "key") for entry in mindformers["fine_tuning"]
         ),
+        "RECIPES_OF_OTHERS": tuple(
+            (tuple(entry["marks"]), *_english_and_chinese(entry["what"]), *_english_and_chinese(entry["instead"]))
+            for entry in content["recipes_of_others"]
+        ),
         "OTHER_YAML": tuple(
             (
                 tuple(entry.get("all", ())),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +30,8 @@ TRAIN = (
         ("run.sh", "python -m swift.cli._megatron.export --load x --save y\n", "ms-swift"),
         ("run.yaml", "model: {_target_: nemo.collections.llm.GPTModel}\n", "_target_"),
         ("run.yaml", POD, "a Kubernetes manifest"),
+        ("run.yaml", "exp_manager: {name: x}\nmodel: {num_layers: 2}\n", "a configuration of NeMo"),
+        ("run.sh", "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config x\n", "torchtitan"),
         ("run.yaml", PREDICT, "inference configuration"),
         ("run.sh", f"torchrun finetune_huggingface_llama.py {SIZES}\n", "a model of Hugging Face's"),
         ("run.sh", f"torchrun pretrain_megatron_falcon40b.py {SIZES}\n", "trains Falcon"),
@@ -56,6 +59,34 @@ def test_said_first_and_refused(accmap, name: str, text: str, said: str) -> None
     diff = accmap("diff", name, "gpt.sh", "--format", "json")
     assert diff.code == 1
     assert not [row for row in json.loads(diff.out)["rows"] if row["status"] in ("equal", "different")]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "english", "chinese"),
+    [
+        ("recipe.py", "from megatron.bridge.recipes.llama import x\n", "run_config.yaml", "Megatron-Bridge 的配方"),
+        ("recipe.py", "import nemo_run as run\nfrom nemo.collections import llm\n", "a recipe of NeMo.", "NeMo 的配方"),
+        ("recipe.py", "import nemo_automodel\n", "a recipe of NeMo Automodel.", "NeMo Automodel 的配方"),
+        ("train.py", "from torchtitan.trainer import Trainer\n", "torchtitan", "torchtitan 的配置"),
+        ("train.toml", "[activation_checkpoint]\nmode = 'selective'\n", "torchtitan", "torchtitan 的配置"),
+    ],
+)
+def test_recipes_of_other_programs_are_refused_by_name(
+    accmap: Any, name: str, text: str, english: str, chinese: str
+) -> None:
+    for words in (("show", name), ("convert", name, "-o", "out"), ("lint", name), ("lr", name), ("recipe", name)):
+        for language, said in (("en", english), ("zh", chinese)):
+            answer = accmap(*words, "--lang", language, files={name: text})
+            assert answer.code == 2, words
+            assert said in answer.out + answer.err
+            assert "SYN953" in answer.out + answer.err
+
+
+@pytest.mark.parametrize("name", ["other.py", "other.toml"])
+@pytest.mark.parametrize("text", ["", "\0", "import torch\n", "[tool]\nx = 1\n", "[[[", "=" * 1000])
+def test_other_programs_are_no_files_of_ours(accmap: Any, name: str, text: str) -> None:
+    answer = accmap("show", name, files={name: text})
+    assert (answer.code, "Traceback" in answer.err) == (2, False)
 
 
 def test_a_schedule_is_drawn_wherever_it_is_stated(accmap) -> None:
