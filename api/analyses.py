@@ -80,7 +80,7 @@ def lint(
     from accmap.cli.configuration import Configuration, find_configuration
     from accmap.cli.linting.file_search import found_files
     from accmap.cli.linting.linter import lint as linted
-    from accmap.cli.linting.settings import Reader, settings_of
+    from accmap.cli.linting.settings import Reader, is_plain, settings_of
     from accmap.schemas.config import ReadOptions as Options
     from accmap.schemas.diagnostic import with_causes
 
@@ -88,7 +88,9 @@ def lint(
         require_word("profile", profile, PROFILES)
     found = Configuration() if config is None else find_configuration("", given=path_of(config))
     settings = settings_of(found, options or Options(), profile, codes_of("select", select), codes_of("ignore", ignore))
-    names = found_files([path_of(name) for name in files] or ["."])
+    given = [path_of(name) for name in files] or ["."]
+    settings = settings._replace(pairs_alike=is_plain(given))
+    names = found_files(given)
     report = linted(settings, names, Reader(encoding=settings.options.encoding))
     return Linted(with_causes(report.diagnostics), report.pairs, report.files, report.counts())
 

@@ -14,7 +14,7 @@ from ..schemas.message import NOTHING, Words
 from ..schemas.reader import config_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from ..mapper.translate.result import Translation
     from ..schemas.config import Config, ReadOptions, VersionOrigin
@@ -32,6 +32,93 @@ def load(name: str, options: ReadOptions, stdin_name: str | None = None, *, mode
     source, options = open_input(description_file(name), options, stdin_name)
     config = config_of(source, options, path=source.name)
     return config if model else require_run(config)
+
+
+class SideVersions(NamedTuple):
+    """The versions that a command line names for the first and the second of two files."""
+
+    a: str | None = None
+    b: str | None = None
+
+    def options_of(self, files: Sequence[str], options: ReadOptions) -> list[ReadOptions]:
+        """The reading options of each file; UsageError for a version of no framework, or if there are not two files."""
+        if (self.a or self.b) and len(files) != len(self):
+            from .argument_parser import UsageError
+            from .messages_compiled import say
+
+            raise UsageError(say.side_versions_need_two_files())
+        named = zip(files, self, _FLAGS, strict=False)
+        return [options if version is None else with_version(options, version, flag) for _, version, flag in named]
+
+    def require_own(self, files: Sequence[str], name: str, config: Config) -> None:
+        """UsageError if the version that is named for one of the files is another framework's."""
+        version, flag = dict(zip(files, zip(self, _FLAGS, strict=True), strict=False)).get(name, (None, ""))
+        if version is None or _is_version_of(config.framework, version):
+            return
+        from ..schemas.versions import TITLES
+        from .argument_parser import UsageError
+        from .messages_compiled import say
+
+        title = TITLES.get(config.framework, "transformers")
+        raise UsageError(
+            say.not_a_version_of_its_framework(option=flag, version=version, title=title, file=config.file)
+        )
+
+    def require_clear(self, configs: Sequence[Config], options: ReadOptions) -> None:
+        """UsageError for one option that would name the versions of two files which may have two."""
+        if len(configs) != len(self) or configs[0].framework != configs[1].framework:
+            return
+        option = _OPTION[configs[0].framework]
+        dialects = {config.dialect for config in configs if config.framework == "mindformers"}
+        if getattr(options, option) is not None and (any(self) or len(dialects) > 1):
+            from .argument_parser import UsageError
+            from .messages_compiled import say
+
+            raise UsageError(say.version_of_which_file(option=f"--{option}", a=configs[0].file, b=configs[1].file))
+
+
+_FLAGS = ("--a-version", "--b-version")
+_OPTION = {"megatron": "megatron", "mindformers": "mindformers", "huggingface": "transformers"}
+"""The reading option that names a version of each framework."""
+
+
+def _is_version_of(framework: str, version: str) -> bool:
+    from ..schemas.config import ReadOptions
+    from ..schemas.reader import check_versions
+
+    try:
+        check_versions(ReadOptions()._replace(**{_OPTION[framework]: version}))
+    except UnreadableError:
+        return False
+    return True
+
+
+def with_version(options: ReadOptions, version: str, flag: str) -> ReadOptions:
+    """The options with a version for a file of whichever framework has it."""
+    named = {option: version for framework, option in _OPTION.items() if _is_version_of(framework, version)}
+    if not named:
+        from .argument_parser import UsageError
+        from .messages_compiled import say
+
+        raise UsageError(say.no_version_of_any_framework(option=flag, version=version))
+    return options._replace(**named)
+
+
+def load_two(
+    files: Sequence[str],
+    options: ReadOptions,
+    versions: SideVersions,
+    stdin_name: str | None = None,
+    *,
+    model: bool = False,
+) -> list[Config]:
+    """The effective values of one or two files, each in the version that is named for it."""
+    each = versions.options_of(files, options)
+    configs = [load(name, own, stdin_name, model=model) for name, own in zip(files, each, strict=True)]
+    for name, config in zip(files, configs, strict=True):
+        versions.require_own(files, name, config)
+    versions.require_clear(configs, options)
+    return configs
 
 
 def require_run(config: Config) -> Config:

@@ -70,8 +70,8 @@ class ConfigurationFile(_Closed):
     )
     pairs: list[PairEntry] = Field(
         [],
-        description="Which script belongs to which YAML: two paths or patterns whose * stand for the same, "
-        "and their length.",
+        description="Which two files are a pair (a and b, or a script and its YAML): paths or patterns whose * stand "
+        "for the same, and their length.",
     )
     rules: dict[str, dict[str, object]] = Field({}, description="Options of single rules, by code.")
     accept_loss: Words = Field(

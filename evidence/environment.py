@@ -185,6 +185,7 @@ def judge_versions(
             findings.append(diagnose(say.unlisted(name=owner, version=version, known=known), HERE, None))
             continue
         sets.append(version_set)
+        sets.extend(_other_sets(owner, version_set, files))
         if installed_version is not None or _is_partly_here(version_set, by_name):
             findings.extend(_version_conflicts(version_set, version, by_name))
         else:
@@ -192,6 +193,14 @@ def judge_versions(
         if installed_version is not None:
             findings.extend(_missing_packages(version_set, version, by_name))
     return tuple(sets), tuple(findings)
+
+
+def _other_sets(owner: str, known: VersionSet, files: Sequence[Config]) -> Iterator[VersionSet]:
+    """The sets of the files' versions that are not the one that is installed."""
+    for config in files:
+        found = set_of(owner, config.framework_version)
+        if found is not None and found != known:
+            yield found
 
 
 def _read_as_another(owner: str, given: str | None, files: Sequence[Config]) -> Iterator[Diagnostic]:

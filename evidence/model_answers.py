@@ -18,7 +18,7 @@ from array import array
 from hashlib import blake2b
 from itertools import islice
 from statistics import median
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from ..schemas.border.file_input import (
     MAX_BYTES,
@@ -30,6 +30,7 @@ from ..schemas.border.file_input import (
     whole_number,
 )
 from ..schemas.diagnostic import UnreadableError, diagnose
+from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
 from ..schemas.verdict import Unseen, conclude
 from .bounded_files import parse_json
@@ -119,7 +120,7 @@ class AnswerFile:
             rows = self._rows(0, 1)
             next(rows, None)
             for place, number, row in rows:
-                yield place, self._named(row, number)
+                yield place, self._by_column(row, number)
         else:
             yield from self._json_lines()
 
@@ -128,9 +129,9 @@ class AnswerFile:
         if self._listed is not None:
             return self._listed[place]
         if self._header is not None:
-            return self._named(next(self._rows(place, 1))[2], 0)
+            return self._by_column(next(self._rows(place, 1))[2], 0)
         self._stream.seek(place)
-        return self._parsed(self._stream.readline(_LONGEST + 1), 0)
+        return self._parse_record(self._stream.readline(_LONGEST + 1), 0)
 
     def refuse(self, why: Words, line: int | None = None) -> UnreadableError:
         """The error that this is no file of answers."""
@@ -188,10 +189,10 @@ class AnswerFile:
             if len(line) > _LONGEST:
                 raise self.refuse(say.answers_long_line(limit=_LONGEST), number)
             if line.strip():
-                yield place, self._parsed(line, number)
+                yield place, self._parse_record(line, number)
             place += len(line)
 
-    def _parsed(self, line: bytes, number: int) -> dict[str, Any]:
+    def _parse_record(self, line: bytes, number: int) -> dict[str, Any]:
         try:
             record = json.loads(line.removeprefix(b"\xef\xbb\xbf"), parse_int=whole_number)
         except RecursionError:
@@ -217,7 +218,7 @@ class AnswerFile:
             if row:
                 yield start, at, row
 
-    def _named(self, row: Sequence[str], number: int) -> dict[str, Any]:
+    def _by_column(self, row: Sequence[str], number: int) -> dict[str, Any]:
         header = self._header or []
         if len(row) != len(header):
             raise self.refuse(say.answers_cells(cells=len(row), columns=len(header)), number)

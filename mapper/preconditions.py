@@ -14,7 +14,7 @@ from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import ARGUMENTS_NOT_GIVEN
 from ..schemas.megatron.effective import more_may_stand, unmet_requirements
-from ..schemas.megatron.forks import fork_of, may_take_it, may_take_stop
+from ..schemas.megatron.forks import UNKNOWN_FLAGS, fork_of, may_take_stop
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
 from ..schemas.shared_words import join_words, mark
@@ -131,6 +131,8 @@ def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]
     told = {one.span for one in found.values() if one.found_by == "table" and one.span is not None}
     for problem in config.problems:
         # What the framework refuses at a place where the table says it too, and what to write instead, is one reason.
+        if problem.kind.code in UNKNOWN_FLAGS:
+            continue
         if problem.kind.severity == "error" and not (problem.effect == "stops" and problem.span in told):
             found.setdefault(problem.message("en"), _of_problem(problem, config, recipe))
     return tuple(_judge_certainty(found.values(), translation, recipe))
@@ -158,6 +160,8 @@ def network_refusals(config: Config) -> tuple[Refusal, ...]:
 def _by_reader(config: Config, recipe: Recipe) -> Iterator[Refusal]:
     """What parser, validation and configuration classes refuse."""
     for problem in config.problems:
+        if problem.kind.code in UNKNOWN_FLAGS:
+            continue  # the flag is dropped with a row of its own: a fork may know it
         if problem.effect == "stops" or problem.kind.code == ARGUMENTS_NOT_GIVEN:
             yield _of_problem(problem, config, recipe)
 
@@ -191,7 +195,7 @@ def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:
             *one.why.both(),
             None,
             _span_of(config, one.key),
-            certain=one.certain and not may_take_it(config),
+            certain=one.certain,
             fields=_fields_of([one.key], config, recipe),
             found_by="builder",
             condition=one.condition,

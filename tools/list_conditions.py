@@ -106,9 +106,9 @@ class Tree:
             elif isinstance(node, (ast.If, ast.Try)):
                 self._define(path, node.body + node.orelse, owner)
 
-    def reached(self) -> list[Function]:
+    def reached_functions(self) -> list[Function]:
         """Every function that the entry points reach."""
-        waiting = [key for path in self.paths for name in ENTRIES for key in self._meant(path, name)]
+        waiting = [key for path in self.paths for name in ENTRIES for key in self._resolve(path, name)]
         found: dict[tuple[str, str], Function] = {}
         while waiting:
             key = waiting.pop()
@@ -121,19 +121,19 @@ class Tree:
     def _used(self, function: Function) -> Iterator[tuple[str, str]]:
         for node in ast.walk(function.node):
             if isinstance(node, ast.Name):
-                yield from self._meant(function.path, node.id)
+                yield from self._resolve(function.path, node.id)
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 if node.value.id in ("self", "cls") and function.owner:
                     yield from self._methods(function.path, function.owner, node.attr)
                 place = self.imports[function.path].get(node.value.id)
                 if place is not None and place[1] is None:
-                    yield from self._meant(place[0], node.attr)
+                    yield from self._resolve(place[0], node.attr)
 
-    def _meant(self, path: str, name: str) -> Iterator[tuple[str, str]]:
+    def _resolve(self, path: str, name: str) -> Iterator[tuple[str, str]]:
         """The functions that a name of a file stands for: those of its constructor, if it is a class."""
         place = self.imports.get(path, {}).get(name)
         if place is not None and place[1] is not None and place[0] != path:
-            yield from self._meant(place[0], place[1])
+            yield from self._resolve(place[0], place[1])
         elif (path, name) in self.classes:
             for method in ("__init__", "__post_init__"):
                 yield from self._methods(path, name, method)
@@ -171,7 +171,7 @@ class Tree:
 def conditions(root: str) -> list[Condition]:
     """Every condition of a tree, in the order of its files; equal ones once."""
     found: dict[str, Condition] = {}
-    for function in Tree(root).reached():
+    for function in Tree(root).reached_functions():
         for one in _checks(function, function.node.body, ()):
             found.setdefault(one.digest, one)
     return sorted(found.values(), key=lambda one: (one.path, one.line))

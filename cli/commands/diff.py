@@ -11,7 +11,7 @@ from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import json_value
 from ...schemas.shared_words import list_words, term
 from ..exit_codes import BAD, FINE
-from ..inputs import load, tell_refusals
+from ..inputs import SideVersions, load_two, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import open_lines
 from ..terminal import line_limit, show_page, wants_colour, wrap
@@ -30,7 +30,8 @@ _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b":
 
 def run(args: DiffArgs) -> int:
     """Print the comparison; 1 where something that both sides have differs, or numbers depend on one side alone."""
-    configs = [load(name, args.reading, args.stdin_filename, model=True) for name in args.files]
+    versions = SideVersions(args.a_version, args.b_version)
+    configs = load_two(args.files, args.reading, versions, args.stdin_filename, model=True)
     tell_refusals(configs, args.lang)
     sides = [recipe_of(config) for config in configs]
     found = compare(configs, sides)

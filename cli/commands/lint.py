@@ -18,6 +18,7 @@ from ..configuration import (
     find_configuration,
 )
 from ..exit_codes import BAD, BROKEN, FINE, UNUSABLE
+from ..inputs import SideVersions
 from ..linting.linter import Report, lint
 from ..linting.settings import Reader, Settings, folders_of, is_plain, language_for, settings_of, start_of
 from ..messages_compiled import say
@@ -60,6 +61,8 @@ def _run(args: LintArgs) -> int:
     settings = settings_of(configuration, args.reading, args.profile, args.select, args.ignore, args.extend_select)
     settings = settings._replace(fix_side=args.fix_side or "b", named_in_order=not searched)
     settings = settings._replace(pairs_alike=not searched and not args.configured_pairs)
+    versions = SideVersions(args.a_version, args.b_version)
+    settings = settings.with_versions(() if searched else files, versions, args.reading)
     language = language_for(configuration, args.lang, "lint")
     if args.config is None and not args.no_config and not args.watch:
         _tell_of_unused(configuration.path, args, language)

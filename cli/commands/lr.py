@@ -17,7 +17,7 @@ from ...schemas.shared_words import list_words, mark
 from ...schemas.verdict import Unseen, conclude, unseen_json, unseen_words, word_of
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE, UNUSABLE
-from ..inputs import load, tell_refusals
+from ..inputs import SideVersions, load_two, tell_refusals
 from ..messages_compiled import say
 from ..pages.curve_terminal import Report, Series
 
@@ -38,7 +38,8 @@ MOST_STEPS = 1_000_000
 
 def run(args: LrArgs) -> int:
     """Print or write the curves; 1 where two of them differ, 2 where one cannot be computed."""
-    configs = [load(name, args.reading, args.stdin_filename) for name in args.files]
+    versions = SideVersions(args.a_version, args.b_version)
+    configs = load_two(args.files, args.reading, versions, args.stdin_filename)
     tell_refusals(configs, args.lang)
     try:
         report = curves(

@@ -17,7 +17,7 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import in_brackets, list_words, mark, term
 from ..configuration import Configuration, find_configuration
 from ..exit_codes import BAD
-from ..inputs import description_file, require_run, tell_refusals
+from ..inputs import SideVersions, description_file, require_run, tell_refusals
 from ..lint_formats.findings import (
     ADVICE,
     GROUPS,
@@ -309,7 +309,12 @@ def run(args: ReportArgs) -> int:
         found = find_configuration(start, given=args.config, confine=args.reading.confine is not None)
     settings = settings_of(found, args.reading, args.profile, (), ())
     language = language_for(found, args.lang, "report")
+    versions = SideVersions(args.a_version, args.b_version)
+    settings = settings.with_versions(names, versions)
     sides = {name: read_side(name, settings, reader) for name in names}
+    versions.require_clear([side.config for side in sides.values()], args.reading)
+    for name, side in sides.items():
+        versions.require_own(names, name, side.config)
     findings = _findings(sides, settings, reader)
     both = [sides[name] for name in names]
     configs = [side.config for side in both]
@@ -326,7 +331,7 @@ def run(args: ReportArgs) -> int:
 def _findings(sides: Mapping[str, Side], settings: Settings, reader: Reader) -> Report:
     """Findings of `lint` about these two, whatever partners a configuration gives them, less the accepted ones."""
     found = settings.configuration
-    alone = settings._replace(configuration=found.without_pairs())
+    alone = settings._replace(configuration=found.without_pairs(), pairs_alike=True)
     report = lint(alone, tuple(sides), reader, sides=sides)
     baseline = settings.baseline(None)
     return report if baseline is None else subtract_baseline(report, baseline)

@@ -39,7 +39,7 @@ def run(args: DataCheckArgs) -> int:
     """Check and print."""
     from ...evidence.data.check import check
     from ...evidence.data.dataset import SAMPLES, CheckOptions
-    from ...evidence.data.problems import MissingPackageError
+    from ...evidence.data.indexed_file import MissingPackageError
 
     _require_counts(
         {"--samples": args.samples, "--quick": args.quick, "--vocabulary": args.vocabulary, "--decode": args.decode}

@@ -69,7 +69,7 @@ def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None
 
 def _has_numpy(language: Language) -> bool:
     """True if the data can be read here; what is missing is told."""
-    from ...evidence.data.problems import MissingPackageError, need_numpy
+    from ...evidence.data.indexed_file import MissingPackageError, need_numpy
 
     try:
         need_numpy()
@@ -94,7 +94,7 @@ def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | Non
     """The steps of one side, or why they cannot be shown; None where the side's own problems say so."""
     from ...evidence.data.check import batches
     from ...evidence.data.messages_compiled import say as told
-    from ...evidence.data.problems import RefusedError
+    from ...evidence.data.plan import RefusedError
 
     try:
         return None if side.draws is None else batches(side, first, count)

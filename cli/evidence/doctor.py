@@ -72,6 +72,8 @@ def run(args: DoctorArgs) -> int:
         emit(json_text(answer))
     else:
         _print_findings(here, sets, findings, args.lang)
+        if not configs:
+            _list_pairs(args.lang)
         if known and not configs:
             _list_defects(known, args.lang)
     return FINE if verdict == "fine" else BAD
@@ -85,6 +87,14 @@ def _known_defects(here: Sequence[Installed]) -> dict[str, Mapping[str, Any]]:
             found.update(known_defects(_DISTRIBUTIONS[one.name], one.version))
     versions = {one.name: one.version for one in here}
     return {code: row for code, row in found.items() if is_package_affected(row, versions)}
+
+
+def _list_pairs(language: Language) -> None:
+    """Print which MindSpore belongs to each release of MindSpore Transformers."""
+    say(paint(usage.page("doctor", language)("mindspore"), "bold", wants_colour()))
+    for one in version_sets():
+        if "mindspore" in one.exact:
+            say(f"  {one.owner} {one.version:<6} mindspore {one.exact['mindspore']}")
 
 
 def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) -> None:

@@ -43,16 +43,7 @@ def run(args: WeightsConvertArgs) -> int:
 
     if args.output is None:
         raise UsageError(usage.weights_convert_needs_a_place())
-    cut = Cut(
-        args.pipeline_parallel,
-        args.num_layers_per_virtual_pipeline_stage,
-        args.num_virtual_stages_per_pipeline_rank,
-        args.decoder_first_pipeline_num_layers,
-        args.decoder_last_pipeline_num_layers,
-        args.pipeline_model_parallel_layout,
-        args.account_for_embedding_in_pipeline_split,
-        args.account_for_loss_in_pipeline_split,
-    )
+    cut = Cut(args.pipeline_parallel, **{name: getattr(args, name) for name in Cut._fields[1:]})
     ranks = Ranks(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel, cut)
     if (
         min(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel) < 1

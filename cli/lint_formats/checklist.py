@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ...mappings.names_compiled import FieldName
     from ...rules.subject import Side, Subject
     from ...schemas.border.text_output import Outgoing
+    from ...schemas.config import Framework
     from ...schemas.diagnostic import Diagnostic, Language
     from ..linting.linter import Report
 
@@ -62,6 +63,8 @@ class Line(NamedTuple):
     megatron: str
     mindformers: str
     what: str
+    a: str
+    b: str
 
 
 def state_word(state: State, language: Language) -> str:
@@ -80,19 +83,29 @@ def checklists(report: Report, language: Language) -> Iterator[tuple[Subject, li
 
 
 def _checklist_lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> Iterator[Line]:
+    by_framework = [subject.side(name) if _is_only(name, subject) else None for name in ("megatron", "mindformers")]
+    sides = [*by_framework, *subject.sides, None][:4]
     for row in checklist_rows():
         found = [entry for entry in own if entry.kind.code in row.codes and _concerns_fields(entry, row.fields)]
         state = _row_state(row, subject, found)
+        megatron, mindformers, a, b = (_evidence_text(side, row.fields, language) for side in sides)
         yield Line(
             row.identifier,
             row.identifier.split(".")[1],
             row.key,
             state_word(state, language),
             " ".join(dict.fromkeys(entry.kind.code for entry in found)),
-            _evidence_text(subject.megatron, row.fields, language),
-            _evidence_text(subject.mindformers, row.fields, language),
+            megatron,
+            mindformers,
             row.what_zh if language == "zh" else row.what,
+            a,
+            b,
         )
+
+
+def _is_only(framework: Framework, subject: Subject) -> bool:
+    """True if one of the files is a framework's, and no other."""
+    return [side.framework for side in subject.sides].count(framework) == 1
 
 
 def _row_state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State:
@@ -131,7 +144,7 @@ def _evidence_text(side: Side | None, fields: tuple[FieldName, ...], language: L
     return "; ".join(told)
 
 
-_HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindformers", "what")
+_HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindformers", "what", "a", "b")
 
 
 def write_csv(report: Report, language: Language) -> Outgoing:
@@ -157,11 +170,12 @@ def write_markdown(report: Report, language: Language) -> Outgoing:
         text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")
     for subject, lines in checklists(report, language):
         names = " ↔ ".join(side.config.file for side in subject.sides)
-        text += ["", f"## {word('checklist', markdown(names))}", "", word("row")]
+        heads = map(markdown, [*subject.names(), ""][:2])
+        text += ["", f"## {word('checklist', markdown(names))}", "", word("row", *heads)]
         text.append("| --- | --- | --- | --- | --- | --- | --- |")
         for line in lines:
             box = boxes.get(line.state, "[ ]")
             result = f"{line.state} {line.codes}".strip()
-            told = [markdown(cell) for cell in (line.key, result, line.megatron, line.mindformers, line.what)]
+            told = [markdown(cell) for cell in (line.key, result, line.a, line.b, line.what)]
             text.append("| " + " | ".join((box, f"`{line.identifier}`", *told)) + " |")
     return trust_text("\n".join(text) + "\n")

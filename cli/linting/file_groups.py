@@ -115,8 +115,14 @@ class Gathering:
         for name in rest:
             file = self._take(name)
             if file is not None:
+                self._note_model_pair(name, file)
                 yield (self._sides.pop(file),)
         self._await_two()
+
+    def _note_model_pair(self, name: str, file: str) -> None:
+        """A run that is alone beside a model's own file is a pair with it."""
+        if self._model is not None and len(self._names) == 1 and self._trains(name):
+            self.pairs.append((self._model.recipe.file, file))
 
     def _are_two_of_one_framework(self, names: Sequence[str]) -> bool:
         """True if two files were named, and both train with one framework: a person's pair, and no search's."""
@@ -204,6 +210,8 @@ class Gathering:
                     self._sides.pop(self._files.get(places.get(place, "")) or "", None)
 
     def _group(self, script: Side, yaml: Side) -> tuple[Side, ...]:
+        if self._settings.asked is not None:
+            self._settings.versions.require_clear((script.config, yaml.config), self._settings.asked)
         self.pairs.append((script.config.file, yaml.config.file))
         return script, yaml
 
@@ -268,6 +276,7 @@ class Gathering:
             tell_crash(error)
             self._unreadable[name] = crash_finding("reading", error, name)
             return None
+        self._settings.versions.require_own(list(self._settings.options_of), name, side.config)
         if side.model is None or side.model.key == TOKENIZER_MODEL:
             side = side._replace(model=self._model or side.model)
         self._sides[side.config.file] = side
@@ -301,7 +310,7 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     from ...rules.subject import Side
     from ...schemas.reader import config_of
 
-    options = settings.options
+    options = settings.options_of.get(name, settings.options)
     opened = reader.open_named
     if options.confine is not None:
         shown = (reader.stdin_name or "") if name == "-" else name

@@ -20,6 +20,7 @@ from ...schemas.reader import check_versions
 from ...schemas.versions import names_a_file
 from ..argument_parser import UsageError, branches_of
 from ..configuration import Configuration, check_codes, configured_folders, ignored_configurations
+from ..inputs import SideVersions
 from ..messages_compiled import say
 
 if TYPE_CHECKING:
@@ -63,6 +64,17 @@ class Settings(NamedTuple):
     """True if two files of one framework are a pair though no configuration says so: a person named them."""
     named_in_order: bool = False
     """True if a person named the files: of two that are no configured pair, the last is side b."""
+
+    versions: SideVersions = SideVersions()
+    options_of: Mapping[str, ReadOptions] = {}
+    """The reading options of files whose version is named, by the names that they are given."""
+    asked: ReadOptions | None = None
+    """The reading options of the command line, without what the configuration adds."""
+
+    def with_versions(self, files: Sequence[str], versions: SideVersions, asked: ReadOptions | None = None) -> Settings:
+        """The settings with the versions of the first and the second file."""
+        each = versions.options_of(files, self.options) if any(versions) else []
+        return self._replace(versions=versions, options_of=dict(zip(files, each, strict=False)), asked=asked)
 
     @property
     def fail_on(self) -> str:

@@ -95,7 +95,7 @@ def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """Lines on the version, the graph and the path that each side was run with."""
+    """Lines on the version, the graph, the library below and the path that each side was run with."""
     whole, small, unread = word("parsed"), word("parsed_small"), word("unparsed")
     read = {(True, True): whole, (True, False): small, (False, True): unread, (False, False): unread}
     said = (
@@ -103,7 +103,17 @@ def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
     )
     how = (f" ({words})" if words else "" for words in said)
     each = zip(answer["ran"], how, strict=True)
-    return [f"{one['framework']} {one['version']}{said}  {one['path']}" for one, said in each]
+    return [f"{one['framework']} {one['version']}{said}{_base(answer, one)}  {one['path']}" for one, said in each]
+
+
+_BASES = {"megatron": "torch", "mindformers": "mindspore"}
+
+
+def _base(answer: Answer, ran: dict[str, Any]) -> str:
+    """The library below a framework, with the version that ran."""
+    name = _BASES.get(ran["framework"], "")
+    version = answer["versions"].get(name)
+    return f" · {name} {version}" if version else ""
 
 
 def _is_version(entry: dict[str, Any]) -> bool:

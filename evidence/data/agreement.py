@@ -17,8 +17,7 @@ from ...schemas.shared_words import join_words
 from .draws import RowDraws
 from .indexed_file import IndexedFile
 from .messages_compiled import say
-from .plan import Plan, data_finding, normalize, shares
-from .problems import RefusedError
+from .plan import Plan, RefusedError, data_finding, normalize, shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -17,11 +17,10 @@ from .agreement import Side, pair_of
 from .dataset import CheckOptions, DataSet, dataset_of
 from .draws import Draws, RowDraws, cached_indices
 from .framework_plans import complete_plan, megatron_plan, mindformers_plan, read_rows
-from .indexed_file import IndexedFile, read_indexed
+from .indexed_file import IndexedFile, need_numpy, read_indexed
 from .messages_compiled import say
 from .mindrecord import is_record, named_files, read_records
-from .plan import data_finding
-from .problems import RefusedError, need_numpy
+from .plan import RefusedError, data_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -32,8 +32,7 @@ from ...schemas.fast_records import NamedTuple
 from ..arrays import read_array
 from ..bounded_files import as_object, bytes_of, parse_json
 from .messages_compiled import say
-from .plan import normalize, ranges, request_of, turns
-from .problems import RefusedError
+from .plan import RefusedError, normalize, ranges, request_of, turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -37,8 +37,7 @@ from ...schemas.versions import within
 from .draws import has_labels
 from .messages_compiled import say
 from .mindrecord import files_of, is_record, read_records
-from .plan import Plan, Reader, Rows, blend_of
-from .problems import RefusedError
+from .plan import Plan, Reader, RefusedError, Rows, blend_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,8 +66,6 @@ def mindformers_plan(config: Config) -> Plan:
     global_batch = _global_batch(reader)
     samples = _samples(reader, f"{base}.sizes")
     ranks = reader.whole("resolved.parallel.data_parallel", "ranks")
-    eod = reader.whole(f"{own}.eod", "eod")
-    pad = reader.whole(f"{own}.pad", "pad")
     length = reader.whole(f"{own}.seq_length", "sample_length", needed=True)
     if length is None and not reader.undecided:
         reader.undecide(f"{own}.seq_length", say.seq_length_is_missing(own=own))
@@ -94,11 +91,11 @@ def mindformers_plan(config: Config) -> Plan:
         extra=reader.unless_off(f"{own}.add_extra_token_to_sequence"),
         pass_samples=None if dynamic or samples is None or not global_batch else samples // global_batch * global_batch,
         vocabulary=reader.whole("resolved.transformer.vocab_size", "vocabulary"),
-        eod=eod,
+        eod=reader.whole(f"{own}.eod", "eod"),
         masks_after_eod=reader.true(f"{own}.eod_mask_loss", "masks_after_eod"),
         resets_positions=reader.true(f"{own}.reset_position_ids", "resets_positions"),
         resets_attention=reader.true(f"{own}.reset_attention_mask", "resets_attention") or compressed,
-        unseen=_masked_ids(reader, own, pad),
+        unseen=_masked_ids(reader, own),
         cache=reader.text(f"{own}.path_to_cache", "cache"),
         places=reader.places,
         undecided=tuple(reader.undecided),
@@ -146,8 +143,9 @@ def _loader(reader: Reader, base: str) -> str | None:
     return loader
 
 
-def _masked_ids(reader: Reader, own: str, pad: int | None) -> dict[int, str]:
+def _masked_ids(reader: Reader, own: str) -> dict[int, str]:
     """The ids that the loss or the attention leaves out."""
+    pad = reader.whole(f"{own}.pad", "pad")
     unseen: dict[int, str] = {} if pad is None or pad < 0 else {pad: "loss"}
     masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
     if masked is not None and masked >= 0 and _masks_attention(reader, own):

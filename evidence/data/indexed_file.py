@@ -15,12 +15,11 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.inputs import open_regular
-from ...schemas.diagnostic import Diagnostic, diagnose
+from ...schemas.diagnostic import Diagnostic, diagnose, unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
 from .names_compiled import DTYPES
-from .problems import need_numpy, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +27,22 @@ if TYPE_CHECKING:
 MAGIC = b"MMIDIDX\x00\x00"
 HEADER = 34
 _BLOCK = 1 << 20  # entries of an index array that are looked at together
+
+
+class MissingPackageError(Exception):
+    """NumPy, on which the order of samples depends, is not installed."""
+
+    def __init__(self, package: str) -> None:
+        super().__init__(package)
+        self.package = package
+
+
+def need_numpy() -> None:
+    """Raise `MissingPackageError` where NumPy is not installed."""
+    try:
+        import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport] - only its presence is asked for
+    except ImportError as error:
+        raise MissingPackageError("numpy") from error
 
 
 class IndexedFile(NamedTuple):
@@ -133,7 +148,7 @@ def read_indexed(prefix: str) -> IndexedFile:
     needed = parts[-1].end
     if sizes[0] < needed:
         broken = next(part for part in parts if sizes[0] < part.end)
-        unreadable(
+        raise unreadable(
             say.truncated(
                 size=sizes[0],
                 part=broken.name,
@@ -195,9 +210,9 @@ def _size(path: str, other: str) -> int:
     if not os.path.isfile(path):
         beside = os.path.exists(other)
         why = say.although_is_there(other=other) if beside else NOTHING
-        unreadable(say.missing(path=path, why=why), path)
+        raise unreadable(say.missing(path=path, why=why), path)
     if not os.access(path, os.R_OK):
-        unreadable(say.missing(path=path, why=say.that_may_be_read()), path)
+        raise unreadable(say.missing(path=path, why=say.that_may_be_read()), path)
     return os.path.getsize(path)
 
 
@@ -206,9 +221,9 @@ def _header(idx: str, size: int) -> tuple[int, int, int]:
         head = stream.read(HEADER)
     if not head.startswith(MAGIC) and head != MAGIC[: len(head)]:
         found = head[:9].hex(" ")
-        unreadable(say.header(offset=0, what=say.the_index_begins_with_not(found=found)), idx)
+        raise unreadable(say.header(offset=0, what=say.the_index_begins_with_not(found=found)), idx)
     if size < HEADER:
-        unreadable(
+        raise unreadable(
             say.truncated(
                 size=size, part=say.header_2(), start=0, end=HEADER, sequences="?", documents="?", needed=HEADER
             ),
@@ -216,10 +231,10 @@ def _header(idx: str, size: int) -> tuple[int, int, int]:
         )
     version, code, sequences, marks = struct.unpack("<QBQQ", head[9:])
     if version != 1:
-        unreadable(say.header(offset=9, what=say.the_index_has_version_both(version=version)), idx)
+        raise unreadable(say.header(offset=9, what=say.the_index_has_version_both(version=version)), idx)
     if code not in DTYPES:
         known = ", ".join(f"{number} {name}" for number, (name, _bytes) in DTYPES.items())
-        unreadable(say.header(offset=17, what=say.is_no_dtype_code_the(code=code, known=known)), idx)
+        raise unreadable(say.header(offset=17, what=say.is_no_dtype_code_the(code=code, known=known)), idx)
     return code, sequences, marks
 
 

@@ -20,13 +20,12 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.inputs import open_regular
-from ...schemas.diagnostic import UnreadableError, diagnose
+from ...schemas.diagnostic import UnreadableError, diagnose, unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ..bounded_files import parse_json
-from .indexed_file import IndexedFile
+from .indexed_file import IndexedFile, need_numpy
 from .messages_compiled import say
-from .problems import need_numpy, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -203,7 +202,7 @@ def read_records(prefix: str, paths: Sequence[str]) -> RecordFile:
     import numpy as np
 
     if not paths:
-        unreadable(say.record_missing(path=prefix), prefix)
+        raise unreadable(say.record_missing(path=prefix), prefix)
     layouts = [_layout(path) for path in paths]
     first = layouts[0]
     found = [
@@ -249,7 +248,7 @@ def _under(folder: str, suffix: str) -> list[str]:
             os.path.join(where, name) for name in names if (name.endswith(suffix) if suffix else _NAME.search(name))
         ]
         if len(found) > _MOST_FILES:
-            unreadable(say.record(path=folder, what=say.more_files_than(count=_MOST_FILES)), folder)
+            raise unreadable(say.record(path=folder, what=say.more_files_than(count=_MOST_FILES)), folder)
     return sorted(found)
 
 
@@ -287,7 +286,9 @@ def _layout(path: str) -> _Layout:
             except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
                 return _refuse(path, say.nonsense_in_header(what=_why(error)))
     except OSError as error:
-        return unreadable(say.record(path=path, what=say.sentence(what=verbatim(error.strerror or str(error)))), path)
+        raise unreadable(
+            say.record(path=path, what=say.sentence(what=verbatim(error.strerror or str(error)))), path
+        ) from None
 
 
 def _why(error: Exception) -> Words:

@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper.lenses.run import SomeWeightsError, split_weights
 from ...mapper.lenses.run import blend_of as listed_blend
-from ...schemas.diagnostic import Diagnostic, Severity, diagnose
+from ...schemas.diagnostic import Diagnostic, Severity, WordsError, diagnose
 from ...schemas.fast_records import NamedTuple
 from .messages_compiled import say
-from .problems import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,6 +45,10 @@ if TYPE_CHECKING:
 
 Loader = Literal["blocks", "dealt", "cyclic"]
 """How samples become steps: see `draws`."""
+
+
+class RefusedError(WordsError):
+    """Settings from which no framework builds a data set, and why."""
 
 
 class Place(NamedTuple):

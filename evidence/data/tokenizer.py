@@ -18,13 +18,13 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ...schemas.diagnostic import unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.shared_words import system_reason
 from ..bounded_files import BrokenJsonError, Budget, as_list, as_object, members
 from .messages_compiled import say
 from .names_compiled import TOKENIZERS
-from .problems import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Mapping
@@ -90,10 +90,10 @@ def read_parts(file: str) -> TokenizerParts:
     """The parts of a `tokenizer.json`; UnreadableError where it is none."""
     content, pieces, sound = _read_vocabulary(file)
     if pieces is None:
-        unreadable(say.tokenizer(path=file, why=say.it_has_no_model_vocab()), file)
+        raise unreadable(say.tokenizer(path=file, why=say.it_has_no_model_vocab()), file)
     if not pieces or not sound:
         why = say.model_vocab_does_not_give()
-        unreadable(say.tokenizer(path=file, why=why), file)
+        raise unreadable(say.tokenizer(path=file, why=why), file)
     added: dict[int, str] = {}
     for entry in map(as_object, as_list(content.get("added_tokens"))):
         if _is_id(entry.get("id")) and isinstance(entry.get("content"), str):
@@ -161,12 +161,12 @@ def refusing_errors(file: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        unreadable(say.tokenizer(path=file, why=system_reason(error)), file)
+        raise unreadable(say.tokenizer(path=file, why=system_reason(error)), file) from None
     except UnicodeDecodeError as error:
-        unreadable(say.tokenizer(path=file, why=say.byte_is_not_utf_8(start=error.start)), file)
+        raise unreadable(say.tokenizer(path=file, why=say.byte_is_not_utf_8(start=error.start)), file) from None
     except ValueError as error:
         place = f"line {error.line}: {error}" if isinstance(error, BrokenJsonError) else str(error)
-        unreadable(say.tokenizer(path=file, why=verbatim(place)), file)
+        raise unreadable(say.tokenizer(path=file, why=verbatim(place)), file) from None
 
 
 def special_ids(folder: str, numbers: Mapping[str, int]) -> dict[str, int]:
@@ -248,15 +248,15 @@ def named_tokenizer(config: Config) -> str:
     key, setting = _tokenizer_setting(config)
     if setting is None:
         listed = ", ".join(TOKENIZERS.get(config.framework, ()))
-        return unreadable(say.tokenizer(path=config.file, why=say.it_names_no_tokenizer(keys=listed)), config.file)
+        raise unreadable(say.tokenizer(path=config.file, why=say.it_names_no_tokenizer(keys=listed)), config.file)
     value = setting.value
     if not isinstance(value, str) or not setting.decided:
         raw = " ".join(setting.raw or ()) or key
-        return unreadable(say.tokenizer(path=config.file, why=say.its_tokenizer_is_undecided(raw=raw)), config.file)
+        raise unreadable(say.tokenizer(path=config.file, why=say.its_tokenizer_is_undecided(raw=raw)), config.file)
     for place in (value, os.path.join(os.path.dirname(config.file), value)):
         if os.path.exists(place):
             return place
-    return unreadable(
+    raise unreadable(
         say.tokenizer(path=config.file, why=say.its_tokenizer_is_not_here(key=key, path=value)), config.file
     )
 

@@ -22,13 +22,13 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.file_input import read_bytes
+from ...schemas.diagnostic import unreadable
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import verbatim
 from ...schemas.verdict import Unseen, conclude
 from ..bounded_files import as_list, as_object, members
 from .messages_compiled import say
 from .names_compiled import GENERATION_DEFAULTS, NOT_GENERATION, PROBES, TOKENIZER_DEFAULTS, TOKENIZER_SETTINGS
-from .problems import unreadable
 from .protocol_buffers import as_int64, fields
 from .tokenizer import SPECIAL, encoder, piece_bytes, read_json, read_parts, special_ids
 
@@ -134,7 +134,7 @@ def _file_of(path: str) -> str:
         file = os.path.join(path, name)
         if os.path.isfile(file):
             return file
-    return unreadable(say.tokenizer(path=path, why=say.it_has_no_tokenizer_files()), path)
+    raise unreadable(say.tokenizer(path=path, why=say.it_has_no_tokenizer_files()), path)
 
 
 def _optional_json(file: str) -> Mapping[str, Any] | None:
@@ -182,10 +182,10 @@ def _gpt2(file: str) -> TokenizerFiles:
     """`vocab.json` with `merges.txt` beside it."""
     content = read_json(file)
     if not content or not all(isinstance(number, int) and number >= 0 for number in content.values()):
-        unreadable(say.tokenizer(path=file, why=say.model_vocab_does_not_give()), file)
+        raise unreadable(say.tokenizer(path=file, why=say.model_vocab_does_not_give()), file)
     merges = os.path.join(os.path.dirname(file), "merges.txt")
     if not os.path.isfile(merges):
-        unreadable(say.tokenizer(path=file, why=say.it_has_no_merges()), file)
+        raise unreadable(say.tokenizer(path=file, why=say.it_has_no_merges()), file)
     lines = read_bytes(merges, limit=_MOST_COMPARED).decode("utf-8", "replace").splitlines()
     parts = {"merges": [line.strip() for line in lines if line.strip() and not line.startswith("#version")]}
     pieces = {number: piece for piece, number in content.items()}
@@ -231,7 +231,7 @@ def _sentencepiece(file: str) -> TokenizerFiles:
     try:
         return _read_model(file, read_bytes(file, limit=_MOST_COMPARED))
     except ValueError as error:
-        unreadable(say.tokenizer(path=file, why=verbatim(error)), file)
+        raise unreadable(say.tokenizer(path=file, why=verbatim(error)), file) from None
 
 
 def _read_model(file: str, data: bytes) -> TokenizerFiles:

@@ -353,23 +353,8 @@ def compare_trees(
         hint = say.forms_differ() if a.form != b.form else say.names_differ()
         said = say.no_common(a=describe(a.units), b=describe(b.units), hint=hint)
         raise UnreadableError(diagnose(said, a.path))
-    compared: list[UnitResult] = []
-    norms = _Norms(a, b) if crossing else None
     work = _Work(judge, jobs, progress, len(paired.pairs))
-    for one, other in paired.pairs:
-        path = unit_path(one)
-        if skipped := _skip_reason(one, other, path, crossing=crossing):
-            compared.append(UnitResult(one, other, path, (), skipped=skipped))
-            continue
-        mine, theirs = (one, other) if norms is None else norms.unfuse(one, other)
-        partners = pair_tensors(mine, theirs, crossing=crossing, routes=path.endswith(".router"))
-        laid_out = path.rpartition(".")[2] in _LAID_OUT
-        work.add([Task(len(compared), left, right, laid_out) for left, right in partners.pairs])
-        work.add([Task(len(compared), left, right, routed=True) for left, right in partners.routed])
-        compared.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
-    results = work.results()
-    units = tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(compared))
-    results.clear()
+    units = _compare_units(paired.pairs, _Norms(a, b) if crossing else None, work)
     answers = Counter(_what(tensor) for unit in units for tensor in unit.tensors)
     if not answers["says"]:
         # Plain arguments that are equal say nothing about what was computed.
@@ -387,6 +372,25 @@ def compare_trees(
         tuple(unmatched_tensors(units, crossing=crossing)), without_numbers(units, crossing=crossing),
         incomplete_of(units, (paired.only_a, paired.only_b), unit_path, crossing=crossing),
     )  # fmt: skip
+
+
+def _compare_units(pairs: Sequence[tuple[Unit, Unit]], norms: _Norms | None, work: _Work) -> tuple[UnitResult, ...]:
+    """Every pair with its tensors compared; `norms` are those of two frameworks, which fuse them differently."""
+    compared: list[UnitResult] = []
+    crossing = norms is not None
+    for one, other in pairs:
+        path = unit_path(one)
+        if skipped := _skip_reason(one, other, path, crossing=crossing):
+            compared.append(UnitResult(one, other, path, (), skipped=skipped))
+            continue
+        mine, theirs = (one, other) if norms is None else norms.unfuse(one, other)
+        partners = pair_tensors(mine, theirs, crossing=crossing, routes=path.endswith(".router"))
+        laid_out = path.rpartition(".")[2] in _LAID_OUT
+        work.add([Task(len(compared), left, right, laid_out) for left, right in partners.pairs])
+        work.add([Task(len(compared), left, right, routed=True) for left, right in partners.routed])
+        compared.append(UnitResult(one, other, path, (), partners.only_a, partners.only_b))
+    results = work.results()
+    return tuple(unit._replace(tensors=tuple(results.get(at, ()))) for at, unit in enumerate(compared))
 
 
 def _skip_reason(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:

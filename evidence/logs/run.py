@@ -283,7 +283,6 @@ def run_of(
     beginning: Beginning = Beginning(),  # noqa: B008 - it does not change
 ) -> Run:
     """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
-    framework, dialect = lines.form.framework, lines.form.dialect
     steps = lines.steps
     columns = dict(lines.padded_columns())
     starts, numbers = lines.starts, lines.numbers
@@ -295,12 +294,10 @@ def run_of(
         starts, rising = [row for row, step in enumerate(steps) if step in begun], True
     segments = segments_of(steps, starts, rising=rising)
     interval = interval_of(steps)
-    averaged = framework == "megatron" and source == "log"
     recovered: list[int] = []
-    if averaged:
+    if lines.form.framework == "megatron" and source == "log":
         # A process says a lot before its first line; a log that begins with one was cut, unless that is step 1.
-        cut = bool(steps) and steps[0] != 1 and (not numbers or numbers[0] <= _FEW_LINES)
-        cut = cut and 0 not in starts
+        cut = bool(steps) and steps[0] != 1 and (not numbers or numbers[0] <= _FEW_LINES) and 0 not in starts
         covered = mean_interval(steps, segments, interval, beginning.interval)
         windows = mean_windows(steps, segments, covered, keeps_first=lines.keeps_first, cut=cut)
         columns[LOSS] = _with_unprinted_nan(columns, windows)
@@ -309,34 +306,19 @@ def run_of(
     else:
         windows = array("q", [1]) * len(steps)
     diagnostics = list(problems)
-    file = files[-1]
     replaced = 0
     if len(segments) > 1 or not rising:
-        diagnostics += _repetitions(steps, columns.get(LOSS), segments, numbers, file)
+        diagnostics += _repetitions(steps, columns.get(LOSS), segments, numbers, files[-1])
         last = dict(zip(steps, range(len(steps)), strict=True))
         rows = [last[step] for step in sorted(last)]
         replaced = _count_replaced(steps, columns.get(LOSS), windows, rows)
         windows = array("q", (windows[row] for row in rows))
         steps, numbers, columns = _chosen_rows(rows, steps, numbers, columns)
-    diagnostics += _gaps(steps, interval, numbers, file)
+    diagnostics += _gaps(steps, interval, numbers, files[-1])
     return Run(
-        name,
-        framework,
-        dialect,
-        source,
-        files,
-        steps,
-        columns,
-        windows,
-        interval,
-        tuple(diagnostics),
-        tuple(norms),
-        numbers,
-        tuple(recovered),
-        beginning,
-        replaced,
-        rate_digits=lines.rate_digits,
-    )
+        name, lines.form.framework, lines.form.dialect, source, files, steps, columns, windows, interval,
+        tuple(diagnostics), tuple(norms), numbers, tuple(recovered), beginning, replaced, rate_digits=lines.rate_digits,
+    )  # fmt: skip
 
 
 def _chosen_rows(

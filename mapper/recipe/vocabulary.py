@@ -81,25 +81,7 @@ def is_of_kind(field: FieldName, value: Value) -> bool:
 
 def json_schema() -> dict[str, object]:
     """JSON Schema of the `recipe` answer: `accmap schema recipe`."""
-    fields: dict[str, object] = {}
-    for name, field in vocabulary().items():
-        value: dict[str, object] = {}
-        if field.type in _JSON_TYPES:
-            value["type"] = _JSON_TYPES[field.type]
-        elif "|" in field.type:
-            value = {"type": ["string", "null"], "examples": field.type.split("|")}
-        described: dict[str, object] = {
-            "description": field.en,
-            "x-description-zh": field.zh,
-            "x-impact": field.impact,
-            "x-type": field.type,
-            "allOf": [{"$ref": "#/$defs/entry"}, {"properties": {"value": value}}],
-        }
-        if field.unit is not None:
-            described["x-unit"] = field.unit
-        if field.default is not None:
-            described["x-neutral"] = field.default
-        fields[name] = described
+    fields = {name: _field_schema(field) for name, field in vocabulary().items()}
     span = {
         "type": ["object", "null"],
         "properties": {name: {"type": "integer", "minimum": 1} for name in ("line", "column", "end_line", "end_column")}
@@ -131,3 +113,23 @@ def json_schema() -> dict[str, object]:
             },
         },
     }
+
+
+def _field_schema(field: Field) -> dict[str, object]:
+    value: dict[str, object] = {}
+    if field.type in _JSON_TYPES:
+        value["type"] = _JSON_TYPES[field.type]
+    elif "|" in field.type:
+        value = {"type": ["string", "null"], "examples": field.type.split("|")}
+    described: dict[str, object] = {
+        "description": field.en,
+        "x-description-zh": field.zh,
+        "x-impact": field.impact,
+        "x-type": field.type,
+        "allOf": [{"$ref": "#/$defs/entry"}, {"properties": {"value": value}}],
+    }
+    if field.unit is not None:
+        described["x-unit"] = field.unit
+    if field.default is not None:
+        described["x-neutral"] = field.default
+    return described

@@ -1,20 +1,30 @@
 """The facts of an installed transformers: the configuration class of every family, its arguments and their defaults.
 
 `python -m accmap.schemas.huggingface.extract PYTHON --version 4.57 [--write]` asks the interpreter PYTHON, in which
-that version is installed, and prints what is new, gone and changed. It needs no torch.
+that version is installed, and prints what is new, gone and changed against the version's present facts, or else
+against the version before it: families, defaults, and classes and functions of the modelling code that changed, which
+a person compares with the sections of `mappings/huggingface.yaml`. `--write` needs the version's line in
+`schemas/versions.yaml`; it writes `facts.json` and the products. It needs no torch.
 """
 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..compilers.constants import VERSIONS_SOURCE, read_versions
 from ..compilers.tables import literal_module, load_table
+from ..megatron.facts.parser_dump import digest
 from ..versions import names
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from typing import TypeGuard
 
 SOURCE = Path(__file__).with_name("facts.json")
 OUTSIDE = Path(__file__).with_name("outside.yaml")
@@ -56,8 +66,10 @@ for name in json.loads(sys.argv[1]):
     }
 common = sorted({*usual, *Base().to_dict()} - {"self", "kwargs"})
 told = {"version": transformers.__version__, "families": found, "known": sorted(set(MODELS)), "common": common}
-print(json.dumps(told))
+print(json.dumps([transformers.__path__[0], told]))
 """
+_SHARED = ("modeling_rope_utils.py", "masking_utils.py", "activations.py", "loss/loss_utils.py", "integrations/moe.py")
+"""Code that the models of all families call."""
 
 
 def read_facts() -> dict[str, Any]:
@@ -76,8 +88,33 @@ def extract_facts(python: str) -> dict[str, Any]:
     """The facts that the transformers of an interpreter states."""
     command = [python, "-c", _PROBE, json.dumps(FAMILIES)]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found: dict[str, Any] = json.loads(told.splitlines()[-1])
-    return found
+    folder, found = json.loads(told.splitlines()[-1])
+    return {**found, "sources": source_digests(Path(folder))}
+
+
+def source_digests(folder: Path) -> dict[str, dict[str, str]]:
+    """By file, the digest of each class and function of the modelling code of the families, and of what they share."""
+    files = [f"models/{family}/modeling_{family}.py" for family in FAMILIES]
+    return {
+        name: {node.name: digest(node) for node in ast.parse((folder / name).read_text("utf-8")).body if _is_code(node)}
+        for name in (*files, *_SHARED)
+        if (folder / name).is_file()
+    }
+
+
+def _is_code(node: ast.stmt) -> TypeGuard[ast.ClassDef | ast.FunctionDef]:
+    return isinstance(node, (ast.ClassDef, ast.FunctionDef))
+
+
+def previous_version(version: str, stored: Collection[str]) -> str | None:
+    """The version whose facts a new one is laid beside: its own, else those of the one before it."""
+    order = _listed_versions()
+    until = order[: order.index(version) + 1] if version in order else order
+    return next((name for name in reversed(until) if name in stored), None)
+
+
+def _listed_versions() -> list[str]:
+    return [str(entry["name"]) for entry in read_versions()["huggingface"]]
 
 
 def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
@@ -96,7 +133,17 @@ def changes(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
             for key in sorted({*was, *now})
             if was.get(key, ...) != now.get(key, ...)
         ]
-    return lines
+    for sign, these, others in (("new", new, old), ("gone", old, new)):
+        lines += [f"{sign} family {name}" for name in these.get("known", ()) if name not in others.get("known", ())]
+    return [*lines, *_changed_code(old["sources"], new["sources"])] if "sources" in old else lines
+
+
+def _changed_code(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """The classes and functions whose digests differ."""
+    for file, now in new.items():
+        was = old.get(file, {})
+        yield from (f"source {file}:{name}" for name in now if was.get(name) != now[name])
+        yield from (f"source gone {file}:{name}" for name in was if name not in now)
 
 
 def products() -> dict[str, str]:
@@ -123,21 +170,31 @@ def products() -> dict[str, str]:
     return {"schemas/huggingface/facts_compiled.py": literal_module(about, FACTS=facts, COMMON=common)}
 
 
-def main(arguments: list[str]) -> None:
+def main(arguments: list[str]) -> int:
     """Print the changes, and write them where that is asked for."""
     parser = argparse.ArgumentParser(prog="accmap.schemas.huggingface.extract")
     parser.add_argument("python")
     parser.add_argument("--version", required=True)
     parser.add_argument("--write", action="store_true")
     given = parser.parse_args(arguments)
+    order = _listed_versions()
+    if given.write and given.version not in order:
+        print(f"{given.version} has no line in {VERSIONS_SOURCE}", file=sys.stderr)
+        return 2
     stored = read_facts() if SOURCE.exists() else {}
     found = extract_facts(given.python)
-    print("\n".join(changes(stored.get(given.version, {}), found)))
+    before = previous_version(given.version, stored)
+    listed = changes(stored[before] if before else {}, found)
+    print(f"{given.version} against {before}: {len(listed) or 'no'} changes")
+    print("".join(f"{line}\n" for line in listed), end="")
     if given.write:
         stored[given.version] = found
-        ordered = dict(sorted(stored.items(), key=lambda one: tuple(map(int, one[0].split(".")))))
+        ordered = {name: stored[name] for name in order if name in stored}
         SOURCE.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")
+        root = Path(__file__).resolve().parents[2]
+        subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
+    return 0
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

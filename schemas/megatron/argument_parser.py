@@ -301,7 +301,7 @@ class _Parser:
         return flag, end
 
     def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
-        from .versions import suggestion
+        from .versions import name_dialects, suggestion
 
         better = suggestion(flag, self.known)
         problem = say.unknown_argument(
@@ -311,6 +311,7 @@ class _Parser:
             count=count,
             nargs="0" if not count else "1" if count == 1 else "+",
             suggestion=say.closest(near=better) if better else "",
+            known_to=name_dialects([flag]),
         )
         self.report(problem._replace(values=(*problem.values, ("near", better or ""))), word.span)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 OWN = "arguments"
 """The dialect of Megatron-LM itself; each of its forks that accmap knows has one of its own."""
 
-_STRANGE = frozenset(("MAP002", "MAP042", "MAP121", "MAP122", "MAP146"))
+UNKNOWN_FLAGS = frozenset(("MAP002", "MAP042", "MAP121", "MAP122", "MAP146"))
 """Arguments that the version does not know and that are no slip: the program is a fork's or has words of its own."""
 _PARSED = frozenset(("MAP003", "MAP006", "MAP030"))
 """How many words an argument takes, which, and what is checked: facts of a fork that accmap knows answer for it."""
@@ -37,7 +37,7 @@ def may_take_stop(config: Config, rule: str | None) -> bool:
 
 
 def _is_strange(problems: Sequence[Diagnostic]) -> bool:
-    return any(problem.kind.code in _STRANGE for problem in problems)
+    return any(problem.kind.code in UNKNOWN_FLAGS for problem in problems)
 
 
 def in_doubt(

@@ -36,6 +36,13 @@ def explain_unknown(
         problems = tuple(_stray_or_own(problem, file) for problem in problems)
     if not any(problem.kind.name == "unknown-argument" for problem in problems):
         return problems
+    explained = _explain_each(problems, known, file, certain=certain, own=own)
+    return tuple(map(_as_error, explained)) if certain and not own else explained
+
+
+def _explain_each(
+    problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
+) -> tuple[Diagnostic, ...]:
     from .catalog import catalog
 
     version = known.version
@@ -72,6 +79,22 @@ def explain_unknown(
     return tuple(_less_strange(problem, known.program, words, file, misspelt) for problem in told)
 
 
+def _as_error(problem: Diagnostic) -> Diagnostic:
+    """The problem of a flag that the parser of a version which is not assumed stops at."""
+    if problem.kind.name not in ("unknown-argument", "looks-like-a-fork"):
+        return problem
+    return problem._replace(kind=problem.kind._replace(severity="error"))
+
+
+def name_dialects(flags: Sequence[str]) -> Words:
+    """The clause about the forks that know one of some flags; nothing if none does."""
+    from ..message import NOTHING
+    from .dialect_signs_compiled import SIGNS
+
+    names = [str(sign[0]) for sign in SIGNS if any(flag in sign[5] for flag in flags)]
+    return say.known_to(dialects=", ".join(names), first=names[0]) if names else NOTHING
+
+
 def _less_strange(
     problem: Diagnostic, program: str, words: Catalog, file: str, misspelt: Callable[..., Problem]
 ) -> Diagnostic:
@@ -100,7 +123,8 @@ def _as_a_forks(
     declare = ", ".join(forms[flag] for flag in flags)
     place = told[first].span
     named = ", ".join(flags[:_NAMED])
-    told[first] = diagnose(say.fork(version=version, count=len(flags), named=named, declare=declare), file, place)
+    said = say.fork(version=version, count=len(flags), named=named, declare=declare, known_to=name_dialects(flags))
+    told[first] = diagnose(said, file, place)
     return tuple(entry for at, entry in enumerate(told) if at not in dropped)
 
 

@@ -125,3 +125,55 @@ def test_a_search_pairs_no_files_of_one_framework(folder: Path, capsys: pytest.C
     copytree("gpu", "more/gpu")
     copytree("npu", "more/npu")
     assert lint(capsys, "more")["summary"]["pairs"] == 0
+
+
+WRONG_VERSIONS = [
+    (("lr", SCRIPTS[0], "--a-version", "0.16"), "are for two named files"),
+    (("lint", *SCRIPTS, "--a-version", "9.9"), "--a-version: there is no version '9.9'"),
+    (("lint", *SCRIPTS, "--b-version", "2.1"), "--b-version 2.1 is not a version of Megatron-LM"),
+    (("diff", *SCRIPTS, "--a-version", "0.16", "--megatron", "0.12"), "--megatron does not tell the versions"),
+    (("diff", *YAMLS, "--mindformers", "2.1"), "--mindformers does not tell the versions"),
+    (("lint", *YAMLS, "--mindformers", "2.1"), "--mindformers does not tell the versions"),
+    (("report", *YAMLS, "--mindformers", "2.1"), "use --a-version and --b-version"),
+    (("lint", ".", "--a-version", "0.12"), "are for two named files"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), WRONG_VERSIONS, ids=[" ".join(words) for words, _ in WRONG_VERSIONS])
+def test_a_version_that_is_unclear_is_wrong_use(
+    words: tuple[str, ...], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(list(words)) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["lint", "diff", "lr"])
+def test_each_side_has_its_version(command: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for files, versions in ((SCRIPTS, ("0.12", "0.13")), (YAMLS, ("1.8", "2.0"))):
+        capsys.readouterr()
+        main([command, *files, "--a-version", versions[0], "--b-version", versions[1]])
+        out = capsys.readouterr().out
+        assert [f"{version} (given)" in out or f"{version} given" in out for version in versions] == [True, True]
+
+
+def test_one_option_names_the_version_of_two_scripts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["lint", "--no-cache", *SCRIPTS, "--megatron", "0.13"]) == 0
+    assert "megatron 0.13 given" in capsys.readouterr().out
+
+
+def test_convert_tells_the_version_that_is_read_from_the_one_that_is_written(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--to", "mindformers", "--mindformers", "2.1", "--dialect", "dynamic", "-o", "made.yaml", "--force")
+    for given, said in (((), "mindformers 1.9 assumed"), (("--from-version", "1.8"), "mindformers 1.8 given")):
+        assert main(["convert", YAMLS[0], *words, *given]) == 0
+        assert f"{said} -> mindformers 2.1" in capsys.readouterr().err
+
+
+def test_a_model_and_a_run_are_a_pair(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", YAMLS[0], "--to", "huggingface", "-o", "config.json"]) in (0, 1)
+    assert lint(capsys, "config.json", YAMLS[0])["summary"]["pairs"] == 1
+    replace("config.json", '"num_hidden_layers": 4', '"num_hidden_layers": 5')
+    for run in (YAMLS[0], YAMLS[1], SCRIPTS[0]):
+        answer = lint(capsys, "config.json", run)
+        assert [one["severity"] for one in answer["diagnostics"] if one["code"] == "NET039"] == ["error"]

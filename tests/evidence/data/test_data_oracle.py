@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,7 @@ from data_writer import script, write_data, write_text, yaml
 from accmap.evidence.data.check import plan_of
 from accmap.evidence.data.draws import CyclicOrder, Draws, block_step, dealt_step
 from accmap.evidence.data.indexed_file import read_indexed
-from accmap.evidence.data.plan import Plan, blend_of, ranges
-from accmap.evidence.data.problems import RefusedError
+from accmap.evidence.data.plan import Plan, RefusedError, blend_of, ranges
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 
@@ -51,7 +51,7 @@ def plan(framework: str, words: list[str], split: str, samples: int, length: int
 
 def random_case(chooser: random.Random, folder: Path) -> dict[str, Any]:
     """Settings and data as small as they come, so that every epoch rule is met."""
-    generator = np.random.default_rng(chooser.randrange(1 << 30))
+    generator: Any = np.random.default_rng(chooser.randrange(1 << 30))
     prefixes: list[str] = []
     for number in range(chooser.choice([1, 1, 2, 3, 5])):
         prefix = str(folder / f"data{number}")
@@ -220,7 +220,7 @@ def test_a_yaml_reads_what_its_loader_reads(
 ) -> None:
     pytest.importorskip("mindformers")
     compile_helpers(tmp_path_factory.mktemp("helper"))
-    from mindformers.dataset.dataloader.blended_megatron_dataloader import MegatronDatasetBuilder
+    loaders: Any = import_module("mindformers.dataset.dataloader.blended_megatron_dataloader")
 
     for name, seed in (("one", 0), ("two", 1)):
         write_text(tmp_path / name, seed=seed)
@@ -237,7 +237,7 @@ def test_a_yaml_reads_what_its_loader_reads(
     columns = ["input_ids", "labels", "loss_mask", "position_ids"]
     for rank in range(ranks):
         shards = {} if ranks == 1 else {"num_shards": ranks, "shard_id": rank}
-        real = MegatronDatasetBuilder("GPTDataset", settings).builder([40, 0, 0], columns, **shards)
+        real = loaders.MegatronDatasetBuilder("GPTDataset", settings).builder([40, 0, 0], columns, **shards)
         batches = real.batch(4 // ranks, drop_remainder=True).create_dict_iterator(num_epochs=1, output_numpy=True)
         for step, batch in zip(range(10), batches, strict=False):
             mine = [ours.tokens(slot.sample).tolist() for slot in ours.step(step) if slot.rank == rank]

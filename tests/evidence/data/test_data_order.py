@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from accmap.evidence.data.draws import CyclicOrder, Permutation, block_step, dealt_step, gpt_index
 from accmap.evidence.data.framework_plans import megatron_plan
-from accmap.evidence.data.plan import blend_of, normalize, ranges, request_of, shares, turns
-from accmap.evidence.data.problems import RefusedError
+from accmap.evidence.data.plan import RefusedError, blend_of, normalize, ranges, request_of, shares, turns
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of

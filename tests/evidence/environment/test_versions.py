@@ -50,7 +50,7 @@ def test_a_file_of_another_version_than_the_installed_one() -> None:
     sets, findings = judge_versions(here({"mindformers": "1.8.0", "mindspore": "2.7.2"}), [config])
     assert [finding.kind.code for finding in findings] == ["EVD084"]
     assert "--mindformers 1.8" in findings[0].message()
-    assert [belongs.version for belongs in sets] == ["1.8.0"]
+    assert [belongs.version for belongs in sets] == ["1.8.0", "1.9.0"]
 
 
 def test_a_file_alone_names_its_set() -> None:

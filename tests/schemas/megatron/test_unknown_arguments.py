@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from accmap.mapper.preconditions import refusals
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.catalog import VERSIONS
 from accmap.schemas.megatron.versions import versions_of
@@ -67,6 +68,35 @@ def test_a_program_of_its_own_may_declare_what_looks_like_a_slip() -> None:
 @pytest.mark.parametrize("flag", ["--my-own-thing 1", "--o-lora-rank 8", "--frobnicate"])
 def test_another_word_is_no_slip(flag: str) -> None:
     assert kinds(read(flag)) == [("unknown-argument", "warning")]
+
+
+@pytest.mark.parametrize(
+    ("program", "version", "severity"),
+    [
+        ("pretrain_gpt.py", "0.16", "error"),
+        ("pretrain_gpt.py", None, "warning"),
+        ("pretrain_qwen.py", "0.16", "warning"),  # a program of its own may declare it
+        ("pretrain_gpt.py --moe-router-fusion", None, "error"),  # 0.14 is detected
+    ],
+)
+@pytest.mark.parametrize("flags", ["--frobnicate", "--tune-a --tune-b 1 --tune-c --tune-d"])
+def test_the_parser_of_a_known_version_stops_at_it(
+    program: str, version: str | None, severity: str, flags: str
+) -> None:
+    """No command refuses the run for it: a fork may know the flag."""
+    text = f"torchrun {program} {SIZES} {flags}\n"
+    config = config_of(SourceText("a.sh", text), ReadOptions(megatron=version), path="a.sh")
+    names = ("unknown-argument", "looks-like-a-fork")
+    if "fusion" in program and "tune" in flags:
+        severity = "warning"  # so many flags of a fork say no version
+    assert [one.kind.severity for one in config.problems if one.kind.name in names] == [severity]
+    assert [one.code for one in refusals(config) if one.code in ("MAP002", "MAP042")] == []
+
+
+def test_dialects_that_know_a_flag_are_named() -> None:
+    (problem,) = [one for one in read("--use-fused-rmsnorm").problems if one.kind.name == "unknown-argument"]
+    assert "mindspeed-llm (`--megatron mindspeed-llm`)" in problem.message()
+    assert "--declare --use-fused-rmsnorm:0" in problem.message()
 
 
 def test_many_are_a_fork() -> None:
