@@ -158,7 +158,7 @@ def unreported_differences(translation: Translation, entries: Iterable[Differenc
     """The fields that are not the same in the written file and that the report says nothing else of."""
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}
-    inexact = {row.field for row in translation.rows if row.status == "approximate"}
+    inexact = {row.field for row in translation.rows if row.status in ("approximate", "conditional")}
     for row in entries:
         if row.field is None or row.status == "equal" or carried.get(row.field) is False:
             continue

@@ -293,11 +293,11 @@ def test_files_of_a_tokenizer_that_are_not_known_have_placeholders() -> None:
 
 
 def test_both_files_load_the_checkpoint_of_the_source_or_one_that_they_name() -> None:
-    script, configuration = [pair_of(small("")).texts()[name] for name in (SCRIPT, CONFIGURATION)]
+    script, configuration = [pair_of(small(""), mindformers="1.9").texts()[name] for name in (SCRIPT, CONFIGURATION)]
     words = [line.split("#")[0].strip() for line in script.splitlines()]
     assert {"--load checkpoints/megatron", "--finetune", "--exit-on-missing-checkpoint"} <= set(words)
     assert "load_checkpoint: checkpoints/mindformers" in configuration
-    own = pair_of(small("--load /w/step_7 --finetune"))
+    own = pair_of(small("--load /w/step_7 --finetune"), mindformers="1.9")
     assert "checkpoint.load_path" not in {change.field for change in own.changes}
     assert "--exit-on-missing-checkpoint" not in own.texts()[SCRIPT]
     assert yaml.safe_load(own.texts()[CONFIGURATION])["load_checkpoint"] == "/w/step_7"
