@@ -1,8 +1,9 @@
-"""Lists the conditions that Megatron-LM's code checks before the first step: `python tools/list_conditions.py TREE`.
+"""Lists the conditions that a framework's code checks before the first step: `python tools/list_conditions.py TREE`.
 
 A condition is an `assert`, a `raise` or a parser's error in a function that static name resolution reaches from the
 entry points. Its digest is of the statement and of the tests around it, so that one that moves keeps it.
-`schemas/megatron/conditions.yaml` judges each digest; those that it does not know are marked `new`.
+`schemas/megatron/conditions.yaml` judges each digest; those that it does not know are marked `new`. With
+`--mindformers` the tree is of MindSpore Transformers, and the table `schemas/mindformers/conditions.yaml`.
 `--count` prints the numbers of a tree alone, `--format json` answers as JSON.
 """
 
@@ -10,12 +11,11 @@ from __future__ import annotations
 
 import argparse
 import ast
-import fnmatch
 import hashlib
 import json
 import sys
 from collections import Counter
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 import yaml
@@ -24,32 +24,78 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "schemas" / "megatron" / "conditions.yaml"
-FILES = (
-    "megatron/training/*.py",
-    "megatron/training/config/*.py",
-    "megatron/core/optimizer_param_scheduler.py",
-    "megatron/core/optimizer/*.py",
-    "megatron/core/model_parallel_config.py",
-    "megatron/core/transformer/*config*.py",
-    "megatron/core/datasets/*config*.py",
-    "megatron/core/datasets/gpt_dataset.py",
-    "megatron/core/num_microbatches_calculator.py",
-    "megatron/core/parallel_state.py",
-)
-"""The files whose conditions are listed, in a tree."""
-ENTRIES = (
-    "parse_args", "validate_args", "core_transformer_config_from_args", "initialize_megatron", "pretrain",
-    "set_global_variables", "get_optimizer_param_scheduler", "setup_model_and_optimizer",
-    "get_megatron_optimizer_config", "get_train_valid_test_num_samples", "get_blend_and_blend_per_split",
-    "OptimizerConfig", "AdamOptimizerConfig", "SGDOptimizerConfig", "DistributedDataParallelConfig",
-    "TransformerConfig", "MLATransformerConfig", "ModelParallelConfig", "HeterogeneousTransformerConfig",
-    "GPTDatasetConfig", "BlendedMegatronDatasetConfig", "OptimizerParamScheduler",
+
+
+class Framework(NamedTuple):
+    """A framework's files, and where the start of a run enters them."""
+
+    package: str
+    files: tuple[str, ...]
+    """Patterns of the files whose conditions are listed, in a tree."""
+    entries: tuple[str, ...]
+    """Functions and classes by which the start of a run enters these files."""
+    whole: tuple[str, ...]
+    """Files of which every function is an entry: what a registry calls."""
+    after: tuple[str, ...]
+    """Functions of the run itself, which the walk does not enter."""
+    table: Path
+
+
+MEGATRON = Framework(
+    package="megatron",
+    files=(
+        "megatron/training/*.py",
+        "megatron/training/config/*.py",
+        "megatron/core/optimizer_param_scheduler.py",
+        "megatron/core/optimizer/*.py",
+        "megatron/core/model_parallel_config.py",
+        "megatron/core/transformer/*config*.py",
+        "megatron/core/datasets/*config*.py",
+        "megatron/core/datasets/gpt_dataset.py",
+        "megatron/core/num_microbatches_calculator.py",
+        "megatron/core/parallel_state.py",
+    ),
+    entries=(
+        "parse_args", "validate_args", "core_transformer_config_from_args", "initialize_megatron", "pretrain",
+        "set_global_variables", "get_optimizer_param_scheduler", "setup_model_and_optimizer",
+        "get_megatron_optimizer_config", "get_train_valid_test_num_samples", "get_blend_and_blend_per_split",
+        "OptimizerConfig", "AdamOptimizerConfig", "SGDOptimizerConfig", "DistributedDataParallelConfig",
+        "TransformerConfig", "MLATransformerConfig", "ModelParallelConfig", "HeterogeneousTransformerConfig",
+        "GPTDatasetConfig", "BlendedMegatronDatasetConfig", "OptimizerParamScheduler",
+    ),
+    whole=(),
+    after=(
+        "train", "train_step", "evaluate", "evaluate_and_print_results", "save_checkpoint", "save_checkpoint_and_time",
+    ),
+    table=ROOT / "schemas" / "megatron" / "conditions.yaml",
 )  # fmt: skip
-"""Where the start of a run enters these files."""
-AFTER = ("train", "train_step", "evaluate", "evaluate_and_print_results", "save_checkpoint", "save_checkpoint_and_time")
-"""Functions of the run itself, which the walk does not enter."""
-REASONS = ("parser", "device", "file", "unreachable", "open")
+MINDFORMERS = Framework(
+    package="mindformers",
+    files=(
+        "mindformers/core/context/*.py", "mindformers/core/parallel_config.py", "mindformers/core/lr/*.py",
+        "mindformers/core/optim/build_optim.py", "mindformers/trainer/*.py", "mindformers/models/build*.py",
+        "mindformers/models/configuration_utils.py", "mindformers/models/model_config_utils.py",
+        "mindformers/parallel_core/*.py", "mindformers/tools/register/*.py", "mindformers/tools/check_rules.py",
+        "mindformers/modules/transformer/transformer.py", "mindformers/pynative/config/*.py",
+        "mindformers/pynative/trainer/*.py", "mindformers/dataset/blended_datasets/*config*.py",
+    ),
+    entries=(
+        "build_context", "build_parallel_config", "Trainer", "Trainer.train", "Trainer.finetune", "BaseTrainer",
+        "BaseTrainer.training_process", "BaseTrainer.set_config", "BaseTrainer.init_config",
+        "CausalLanguageModelingTrainer.train", "TrainConfig", "get_model_config", "convert_to_transformer_config",
+        "TransformerConfig", "MLATransformerConfig", "ModelParallelConfig", "check_rules", "check_runner_config",
+        "MindFormerConfig", "PretrainedConfig", "build_lr", "build_optim", "TransformerOpParallelConfig",
+        "GPTDatasetConfig",
+    ),
+    whole=(
+        "mindformers/pynative/config/config.py", "mindformers/pynative/config/utils.py",
+        "mindformers/core/lr/lr_schedule.py", "mindformers/core/context/validators.py",
+        "mindformers/tools/register/template.py",
+    ),
+    after=("predict_process", "evaluate_process", "export_process", "evaluate", "predict", "export"),
+    table=ROOT / "schemas" / "mindformers" / "conditions.yaml",
+)  # fmt: skip
+REASONS = ("parser", "kinds", "device", "file", "unreachable", "open")
 """Why no row judges a condition; the head of the table explains them."""
 TABLES = ("row", "stop")
 """The lists of conditions that rows judge."""
@@ -83,13 +129,14 @@ class Function(NamedTuple):
 class Tree:
     """The functions of the files of a tree, and what their names mean."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, framework: Framework = MEGATRON) -> None:
+        self.framework = framework
         self.functions: dict[tuple[str, str], Function] = {}
         self.classes: dict[tuple[str, str], ast.ClassDef] = {}
         self.imports: dict[str, dict[str, tuple[str, str | None]]] = {}
         self.root = root
-        files = sorted(str(path.relative_to(root)) for path in Path(root, "megatron").rglob("*.py"))
-        self.paths = [path for path in files if any(fnmatch.fnmatch(path, pattern) for pattern in FILES)]
+        files = sorted(str(path.relative_to(root)) for path in Path(root, framework.package).rglob("*.py"))
+        self.paths = [path for path in files if any(PurePath(path).match(pattern) for pattern in framework.files)]
         for path in self.paths:
             module = ast.parse(Path(root, path).read_text("utf-8"))
             self._define(path, module.body, None)
@@ -108,11 +155,13 @@ class Tree:
 
     def reached_functions(self) -> list[Function]:
         """Every function that the entry points reach."""
-        waiting = [key for path in self.paths for name in ENTRIES for key in self._resolve(path, name)]
+        entries = self.framework.entries
+        waiting = [key for path in self.paths for name in entries for key in self._resolve(path, name)]
+        waiting += [key for key in self.functions if key[0] in self.framework.whole]
         found: dict[tuple[str, str], Function] = {}
         while waiting:
             key = waiting.pop()
-            if key in found or key not in self.functions or key[1] in AFTER:
+            if key in found or key not in self.functions or key[1] in self.framework.after:
                 continue
             function = found[key] = self.functions[key]
             waiting += self._used(function)
@@ -168,10 +217,10 @@ class Tree:
         return next((name for name in names if Path(self.root, name).is_file()), None)
 
 
-def conditions(root: str) -> list[Condition]:
+def conditions(root: str, framework: Framework = MEGATRON) -> list[Condition]:
     """Every condition of a tree, in the order of its files; equal ones once."""
     found: dict[str, Condition] = {}
-    for function in Tree(root).reached_functions():
+    for function in Tree(root, framework).reached_functions():
         for one in _checks(function, function.node.body, ()):
             found.setdefault(one.digest, one)
     return sorted(found.values(), key=lambda one: (one.path, one.line))
@@ -216,29 +265,34 @@ def _condition(function: Function, node: ast.stmt, tests: tuple[ast.expr, ...]) 
     return Condition(function.path, function.name, node.lineno, digest, whole, tuple(sorted(names)))
 
 
-def judgements() -> dict[str, str]:
+def judgements(framework: Framework = MEGATRON) -> dict[str, str]:
     """The judgement of each digest: `row: …` with the row's condition, `stop: …` with its name, or a reason."""
-    table = yaml.safe_load(TABLE.read_text("utf-8"))
-    found = {digest: f"{name}: {row}" for name in TABLES for row, digests in table[name].items() for digest in digests}
-    found.update({digest: reason for reason in REASONS for digest in table[reason]})
+    table = yaml.safe_load(framework.table.read_text("utf-8"))
+    judged = [
+        (name, row, digest) for name in TABLES for row, listed in table.get(name, {}).items() for digest in listed
+    ]
+    found = {digest: f"{name}: {row}" for name, row, digest in judged}
+    found.update({digest: reason for reason in REASONS for digest in table.get(reason, ())})
     return found
 
 
-def new_conditions(root: str) -> list[Condition]:
+def new_conditions(root: str, framework: Framework = MEGATRON) -> list[Condition]:
     """The conditions of a tree that the table does not know."""
-    known = judgements()
-    return [one for one in conditions(root) if one.digest not in known]
+    known = judgements(framework)
+    return [one for one in conditions(root, framework) if one.digest not in known]
 
 
 def main(words: Sequence[str]) -> int:
     """Run the program."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tree")
+    parser.add_argument("--mindformers", action="store_true")
     parser.add_argument("--count", action="store_true")
     parser.add_argument("--format", choices=["text", "json"], default="text")
     given = parser.parse_args(words)
-    known = judgements()
-    listed = [(known.get(one.digest, "new"), one) for one in conditions(given.tree)]
+    framework = MINDFORMERS if given.mindformers else MEGATRON
+    known = judgements(framework)
+    listed = [(known.get(one.digest, "new"), one) for one in conditions(given.tree, framework)]
     if given.format == "json":
         print(json.dumps([{**one._asdict(), "judged": verdict} for verdict, one in listed]))
         return 0

@@ -6,7 +6,8 @@ rows of `resolution.yaml`, tables and programs that cite a function whose source
 Lays the two versions' facts beside each other. Each argument that is new, gone or changed, and each function whose
 code changed, is listed with the rows, rules and validation entries that name the one or cite the other.
 `--tree TREE` lists the functions cited anywhere that the tree has and the facts do not watch (`extract.py --watch`
-takes them), and the conditions before the first step that `schemas/megatron/conditions.yaml` does not know.
+takes them), and the conditions before the first step that `schemas/megatron/conditions.yaml` does not know;
+with `--mindformers` those of a tree of MindSpore Transformers.
 `--format json` answers as JSON.
 """
 
@@ -144,10 +145,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--format", choices=["text", "json"], default="text")
     given = parser.parse_args(words)
     if given.tree:
-        from list_conditions import new_conditions
+        from list_conditions import MEGATRON, MINDFORMERS, new_conditions
 
-        print("\n".join(unwatched_functions(given.tree)))
-        print("\n".join(f"new condition {one}" for one in new_conditions(given.tree)))
+        framework = MINDFORMERS if given.mindformers else MEGATRON
+        print("" if given.mindformers else "\n".join(unwatched_functions(given.tree)))
+        print("\n".join(f"new condition {one}" for one in new_conditions(given.tree, framework)))
         return 0
     if len(given.versions) != 2:
         parser.error("give the two versions to compare")

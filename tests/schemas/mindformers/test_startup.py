@@ -1,5 +1,8 @@
 """What MindSpore Transformers checks before its first step: `lint` has an error and `convert` refuses, and not else."""
 
+# pyright: basic, reportMissingImports=false
+# `list_conditions` is a program beside the product.
+
 from __future__ import annotations
 
 import json
@@ -15,6 +18,7 @@ import yaml
 
 from accmap import convert
 from accmap.cli.lean import main
+from accmap.mapper.preconditions import stops
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
@@ -24,6 +28,8 @@ VALUES: dict[str, dict[str, list[Any]]] = yaml.safe_load((HERE / "startup_values
 MOST = 8
 """Configurations that count of one condition."""
 REFUSED_TWICE = 2
+OPEN = 6
+"""Conditions on keys alone that no row judges, at most."""
 
 
 def with_value(content: dict[str, Any], path: str, value: Any) -> dict[str, Any] | None:
@@ -69,6 +75,29 @@ def test_a_value(graph: str, version: str, path: str, value: Any, starts: bool, 
     file = tmp_path / "run.yaml"
     file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     assert is_refused(file, version) == (not starts)
+
+
+def test_every_judged_condition_names_a_section() -> None:
+    """A section that is renamed leaves its conditions without a judge."""
+    table = yaml.safe_load((ROOT / "schemas/mindformers/conditions.yaml").read_text("utf-8"))
+    sections = yaml.safe_load((ROOT / "schemas/mindformers/resolution.yaml").read_text("utf-8"))
+    assert set(table["row"]) - {one.get("section") for one in sections} == set()
+    assert set(table["stop"]) - {stop.name for stop in stops()} == set()
+    digests = [digest for name in ("row", "stop") for listed in table[name].values() for digest in listed]
+    digests += [digest for reason in ("kinds", "device", "file", "unreachable", "open") for digest in table[reason]]
+    assert len(digests) == len(set(digests))
+    assert len(table["open"]) <= OPEN
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("version", ["1.8.0", "1.9.0", "2.1.0"])
+def test_no_condition_of_a_tree_is_new(version: str) -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    from list_conditions import MINDFORMERS, new_conditions
+
+    if not (WHEELS / version).is_dir():
+        pytest.skip(f"MindSpore Transformers {version} is not unpacked")
+    assert new_conditions(str(WHEELS / version), MINDFORMERS) == []
 
 
 @pytest.mark.frameworks
