@@ -47,7 +47,7 @@ def test_the_rows_name_what_there_is() -> None:
     assert len({(stop.name, stop.side) for stop in stops()}) == len(stops())
     named = {condition[0] for stop in stops() for condition in stop.when if not condition[0].startswith(":")}
     assert named <= set(vocabulary())
-    assert {stop.rule for stop in stops()} <= {None, "NET032", "DEF024"}
+    assert {stop.rule for stop in stops()} <= {None, "NET032", "DEF024", "PAR012"}
 
 
 # A functional-test recipe of Megatron-LM 0.15 (reruns_resume_check_grads) has --adam-beta1 0.
