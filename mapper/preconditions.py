@@ -85,9 +85,9 @@ class Refusal(NamedTuple):
         return refusal_json(self, language)
 
 
-def refusals(config: Config, recipe: Recipe | None = None) -> tuple[Refusal, ...]:
+def refusals(config: Config) -> tuple[Refusal, ...]:
     """Every condition that a configuration does not meet, the reader's first; none of what is no training run."""
-    recipe = recipe_of(config) if recipe is None else recipe
+    recipe = recipe_of(config)
     return (*_by_reader(config, recipe), *startup_refusals(config, recipe))
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
     from ...verifier.verification import Verification
-    from ...verifier.worker.processes import Workers
     from ..arguments_compiled import VerifyArgs
     from ..configuration import Configuration
 
@@ -118,12 +117,8 @@ def run_verification(
     *,
     prepared: bool = False,
     language: Language = "en",
-    workers: Workers | None = None,
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
-    """Result of both models for a pair, the linter's findings, and the files as they were read.
-
-    `workers` are processes that other pairs share.
-    """
+    """Result of both models for a pair, the linter's findings, and the files as they were read."""
     from ...verifier.verify import Options, verify
     from ...verifier.worker.processes import termination_interrupts
     from ..configuration import find_configuration
@@ -148,7 +143,7 @@ def run_verification(
         **chosen,
     }
     with termination_interrupts():
-        found = verify(a, b, Options(**every), workers=workers, progress=busy_with, language=language)
+        found = verify(a, b, Options(**every), progress=busy_with, language=language)
     if against or found.verdict == "not-verifiable":
         return found, (), configs
     findings = findings_of(configs, texts)

@@ -275,8 +275,8 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
     return lines
 
 
-def _short_name(name: str, most: int = 26) -> str:
-    return name if len(name) <= most else "…" + name[-(most - 1) :]
+def _short_name(name: str) -> str:
+    return name if len(name) <= 26 else "…" + name[-25:]
 
 
 def _run_summary(report: Report, run: Run) -> str:

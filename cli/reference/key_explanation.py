@@ -574,13 +574,13 @@ def key_history(path: str) -> tuple[KeyState, ...]:
     return tuple(_merge_states(states))
 
 
-def class_defaults(path: str, version: str = DEFAULT_STATIC) -> tuple[ClassDefault, ...]:
+def class_defaults(path: str) -> tuple[ClassDefault, ...]:
     """Defaults of a key of `model_config`, by the model types that can be trained."""
     if not path.startswith(MODEL_CONFIG):
         return ()
     key = path.removeprefix(MODEL_CONFIG)
     found: list[ClassDefault] = []
-    for model, entry in _models(version):
+    for model, entry in _models(DEFAULT_STATIC):
         for defaults in (entry["signature"], entry["mf"]):
             if key in defaults:
                 found.append(ClassDefault(model, defaults[key]))

@@ -174,9 +174,9 @@ class Reader:
         """A switch that is on."""
         return bool(self.value(key, field))
 
-    def unless_off(self, key: str, field: str = "") -> bool:
+    def unless_off(self, key: str) -> bool:
         """A switch that is on by default."""
-        self.value(key, field)
+        self.value(key)
         return self.config.is_on(key, otherwise=True)
 
     def undecide(self, key: str, said: Words) -> None:

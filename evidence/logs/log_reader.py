@@ -267,7 +267,7 @@ class LogReader:
         losses = most.padded_columns().get(LOSS)
         if losses is None or losses.count(ABSENT) == len(losses):
             problems.append(problem(say.no_loss(hint=_why_no_loss(most)), files[-1]))
-        return run_of(name, most, files, problems, norms, "log", self.beginning)
+        return run_of(name, most, files, problems, norms, self.beginning)
 
 
 def _why_no_loss(lines: Lines) -> Words:

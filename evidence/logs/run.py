@@ -279,7 +279,6 @@ def run_of(
     files: tuple[str, ...],
     problems: Sequence[Diagnostic],
     norms: Sequence[NormList],
-    source: str,
     beginning: Beginning = Beginning(),  # noqa: B008 - it does not change
 ) -> Run:
     """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
@@ -295,7 +294,7 @@ def run_of(
     segments = segments_of(steps, starts, rising=rising)
     interval = interval_of(steps)
     recovered: list[int] = []
-    if lines.form.framework == "megatron" and source == "log":
+    if lines.form.framework == "megatron":
         # A process says a lot before its first line; a log that begins with one was cut, unless that is step 1.
         cut = bool(steps) and steps[0] != 1 and (not numbers or numbers[0] <= _FEW_LINES) and 0 not in starts
         covered = mean_interval(steps, segments, interval, beginning.interval)
@@ -316,7 +315,7 @@ def run_of(
         steps, numbers, columns = _chosen_rows(rows, steps, numbers, columns)
     diagnostics += _gaps(steps, interval, numbers, files[-1])
     return Run(
-        name, lines.form.framework, lines.form.dialect, source, files, steps, columns, windows, interval,
+        name, lines.form.framework, lines.form.dialect, "log", files, steps, columns, windows, interval,
         tuple(diagnostics), tuple(norms), numbers, tuple(recovered), beginning, replaced, rate_digits=lines.rate_digits,
     )  # fmt: skip
 

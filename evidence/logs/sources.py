@@ -42,11 +42,11 @@ def place(line: int | None) -> Span | None:
     return None if line is None else Span(line, 1, line, 2)
 
 
-def excerpt(line: bytes, limit: int = 120) -> str:
+def excerpt(line: bytes) -> str:
     """A line as a message may show it: decoded, without control characters, cut."""
     text = line.decode("utf-8", "replace").strip()
     text = "".join(letter if letter.isprintable() else "·" for letter in text)
-    return text if len(text) <= limit else text[: limit - 1] + "…"
+    return text if len(text) <= 120 else text[:119] + "…"
 
 
 _CHUNK = 1 << 19

@@ -163,10 +163,10 @@ def confine_to_folder(open_file: Callable[[str], SourceText], root: str) -> Call
     return open_inside
 
 
-def require_inside(path: str, root: str, shown: str | None = None) -> None:
+def require_inside(path: str, root: str) -> None:
     """UnreadableError for a path that leads, links and all, to something outside of a folder."""
     if not is_inside(path, root):
-        _refuse(say.outside(path=shown or path, root=root), shown or path)
+        _refuse(say.outside(path=path, root=root), path)
 
 
 def require_no_way_out(path: str, root: str) -> None:

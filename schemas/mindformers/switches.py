@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias
 
     from ..config import Setting
-    from ..message import Severity
     from .config_state import Reading
 
     Rows: TypeAlias = "Iterable[tuple[str, Iterable[str], Mapping[str, Iterable[Any]]]]"
@@ -84,11 +83,11 @@ def is_switch(reading: Reading, name: str) -> bool:
     return reading.catalog["types"].get(name) in _KINDS
 
 
-def read_switch(reading: Reading, path: str, value: Any, test: str, severity: Severity | None = None) -> bool | None:
+def read_switch(reading: Reading, path: str, value: Any, test: str) -> bool | None:
     """True if a written value switches on; a form that may mislead is reported, and None is a value that stops."""
     on = is_on(value, test)
     if on is None:
-        wrong_kind(reading, path, value, say.true_or_false(), severity)
+        wrong_kind(reading, path, value, say.true_or_false())
     elif value is not None and not (type(value) is int and value in (0, 1)):
         report_form(reading, path, value, on=on)
     return on

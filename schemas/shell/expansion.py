@@ -561,7 +561,7 @@ class Expander(Variables):
             reason = self.undecided_reason or say.value_unknown()
             return unknown_text(reason, part.place, atomic=True)
         except ExpressionError as error:
-            self.note(say.arithmetic(text=part.place.snippet(), why=error.why), part.place)
+            self.note(say.arithmetic(text=part.place.snippet(), why=error.words), part.place)
             raise Discard from None
 
     def arithmetic(self, part: Arithmetic) -> int:

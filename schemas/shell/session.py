@@ -12,7 +12,7 @@ import posixpath
 import stat
 
 from ..border.inputs import kind_of, real_path
-from ..diagnostic import UnreadableError, diagnose
+from ..diagnostic import UnreadableError, WordsError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from ..message import NOTHING
 from ..source import SourceText
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ..config import ReadOptions
     from ..diagnostic import Diagnostic
-    from ..message import Problem, Words
+    from ..message import Problem
     from .state import Variable
     from .text import Text
 
@@ -326,12 +326,8 @@ class Discard(Stop):
     """An expansion failed: bash drops the whole command line and goes on with the next."""
 
 
-class ExpressionError(Exception):
+class ExpressionError(WordsError):
     """An expression that bash refuses: a syntax error or a division by zero."""
-
-    def __init__(self, why: Words) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 class UndecidedError(Exception):

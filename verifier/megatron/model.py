@@ -57,10 +57,10 @@ class MegatronBackend:
     _parses = False
     """The model's arguments are what the framework's own parser makes of its launch."""
 
-    def __init__(self, *, threads: int = 1) -> None:
+    def __init__(self) -> None:
         logging.disable(logging.WARNING)
         warnings.filterwarnings("ignore")
-        torch.set_num_threads(threads)
+        torch.set_num_threads(1)
         self._block = contextlib.ExitStack()
         self._taken = self._block.enter_context(stand_ins())
         from megatron.core import parallel_state

@@ -101,11 +101,9 @@ def test_equal_runs_match(task: str, frameworks: tuple[str, str], tmp_path: Path
     assert len(comparison.tensors) > 60
 
 
-@pytest.mark.parametrize("jobs", [1, 4])
-def test_the_answer_does_not_depend_on_threads(jobs: int, tmp_path: Path) -> None:
+def test_the_answer_does_not_depend_on_threads(tmp_path: Path) -> None:
     a, b = run(tmp_path / "a", fault="weights"), run(tmp_path / "b", "mindspore")
-    alone = compared(a, b, jobs=1)
-    assert compared(a, b, jobs=jobs).units == alone.units
+    assert compared(a, b, jobs=4).units == compared(a, b, jobs=1).units
 
 
 def test_rounding_of_low_precision_passes(tmp_path: Path) -> None:
