@@ -8,7 +8,7 @@ from collections import Counter
 from ...mapper.preconditions import refusals_of_text, require_accepted
 from ...mapper.translate.upgrade import upgrade
 from ...schemas.border.file_output import one_file, rewrite, write_folder, write_texts
-from ...schemas.border.inputs import is_folder
+from ...schemas.border.inputs import is_folder, real_path
 from ...schemas.border.text_output import emit, json_text, say, tell, trust_text
 from ...schemas.diagnostic import ReadBackError, UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -117,7 +117,7 @@ def _require_places(args: UpgradeArgs, *, whole_folder: bool) -> None:
         raise UsageError(words.json_needs_a_place())
     if args.in_place and args.files[0] == "-":
         raise UsageError(words.standard_input_has_no_place())
-    if args.output is not None and os.path.realpath(args.output) == os.path.realpath(args.files[0]):
+    if args.output is not None and real_path(args.output) == real_path(args.files[0]):
         raise one_file(args.files[0], args.output)
 
 
