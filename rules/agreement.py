@@ -214,7 +214,16 @@ def is_plain_fix(entry: Diagnostic, fix: Fix) -> bool:
     return all(
         field.startswith(_PLAIN_TOPICS) and known[field_named(field)].type in _NUMBERS and not field.endswith("dropout")
         for field in entry.fields
-    )
+    ) and (not any(field.startswith("optimizer.") for field in entry.fields) or _is_in_range(entry))
+
+
+def _is_in_range(entry: Diagnostic) -> bool:
+    """True if both values are ones that every optimizer takes for its rates and decays."""
+    values = dict(entry.values)
+    try:
+        return all(0 < float(str(values.get(side))) < 1 for side in ("a", "b"))
+    except ValueError:
+        return False
 
 
 def subject_keys(entry: Diagnostic, side: Side) -> frozenset[str]:

@@ -291,15 +291,15 @@ def _count_findings(seen: LintedTexts) -> Counter[tuple[object, ...]]:
 def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> Iterator[FieldName]:
     """The fields that no fixed finding is about, and that are neither as they were nor as the partner has them."""
     had = {recipe.file: recipe for group in before.groups for recipe in group}
+    is_safe = all(entry.fix is not None and entry.fix.applicability == "safe" for entry in fixed)
     for group in after.groups:
         for recipe in group:
-            for name in _changed_fields(had[recipe.file], recipe) if recipe.file in had else ():
+            old = had.get(recipe.file, recipe)
+            for name in _changed_fields(old, recipe):
                 agrees = any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
-                if (
-                    not agrees
-                    and not _is_consequence(name, had[recipe.file])
-                    and name not in _about(fixed, had[recipe.file], recipe)
-                ):
+                if agrees or _is_consequence(name, old, recipe, is_safe=is_safe):
+                    continue
+                if name not in _about(fixed, old, recipe):
                     yield name
 
 
@@ -357,10 +357,13 @@ def _changed_fields(before: Recipe, after: Recipe) -> Iterator[FieldName]:
             yield row.field
 
 
-def _is_consequence(name: FieldName, before: Recipe) -> bool:
-    """True if nobody wrote a value that changes no number: a framework works it out from others."""
-    value = before.fields.get(name)
-    return (value is None or value.origin != "explicit") and vocabulary()[name].impact != "numerics"
+def _is_consequence(name: FieldName, before: Recipe, after: Recipe, *, is_safe: bool) -> bool:
+    """True if a framework works a value out from others, which are what was meant, or if it changes no number."""
+    if name in before.fields and before.fields[name].origin == "explicit":
+        return False
+    if vocabulary()[name].impact != "numerics":
+        return True
+    return is_safe and name in after.fields and after.fields[name].origin != "explicit"
 
 
 def _is_decided(found: Found | None) -> bool:
