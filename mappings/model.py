@@ -343,7 +343,7 @@ class Skeleton(_Strict):
 
     order: list[str]
     until: dict[str, dict[str, str | int | float | bool | None]] = {}
-    in_place: dict[str, str]
+    in_place: dict[str, list[str]]
     settings: dict[str, str | int | float | bool | list[str | int] | None]
 
 

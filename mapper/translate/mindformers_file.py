@@ -34,7 +34,8 @@ def mindformers_settings(translation: Translation) -> dict[str, Value]:
             settings.update(more)
     for setting in translation.settings:
         settings[setting.key] = setting.value
-        settings.pop(skeleton["in_place"].get(setting.key), None)
+        for replaced in skeleton["in_place"].get(setting.key, ()):
+            settings.pop(replaced, None)
     if _recipe_value(translation, "moe.router.expert_bias") and _recipe_value(translation, "moe.num_experts"):
         settings[f"callbacks{{{_BALANCING}}}.type"] = _BALANCING
     for key in list(settings):

@@ -304,7 +304,7 @@ def test_a_script_that_leaves_the_vocabulary_to_its_tokenizer(with_yaml: bool, t
     tokenizer = {"vocab-size": None, "tokenizer-type": "HuggingFaceTokenizer", "tokenizer-model": "/models/x"}
     script, _ = pair("grouped", tmp_path, megatron=tokenizer)
     given = configs(script, *([config] if with_yaml else []))
-    done = convert(Request(str(source), str(tmp_path / "out")), given)
+    done = convert(Request(str(source), str(tmp_path / "out")), given, ReadOptions(mindformers="1.9"))
     assert done.vocabulary is None
     same(one_file(tmp_path / "out"), expected(config, found))
     if with_yaml:
