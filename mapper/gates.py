@@ -160,7 +160,10 @@ def ignored_on_one_side(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
     if name not in table().ignored:
         return None
     caveats = [_ignored_caveat(name, run) for run in (a, b)]
-    return None if all(caveats) else caveats[0] or caveats[1]
+    found = None if all(caveats) else caveats[0] or caveats[1]
+    if found is not None and found.status == "approximate" and "huggingface" in (a.framework, b.framework):
+        return None  # a model's description has no value of the run's own: its weights are loaded
+    return found
 
 
 def _ignored_caveat(name: FieldName, run: Recipe) -> Caveat | None:
