@@ -135,8 +135,6 @@ class Converted(NamedTuple):
     dialect: str
     will_not_run: tuple[Refusal, ...] = ()
     """Why the written file loads into no run, or into one that stops."""
-    source_will_not_run: tuple[Refusal, ...] = ()
-    """Empty: a source that its framework would not start is not translated."""
 
     def _repr_html_(self) -> str:
         stops = [(one.key or one.code, one.en, one.instead) for one in self.will_not_run]

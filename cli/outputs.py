@@ -90,9 +90,6 @@ class ConvertJson(_LossJson):
     """`accmap convert --report`. Every explicit key of the source stands in some row's `from`."""
 
     read_back: ReadBackJson
-    source_will_not_run: list[RefusalJson] = Field(
-        default=[], description="Empty: a source that its framework refuses is not translated."
-    )
 
 
 class UpgradeReportJson(_LossJson):

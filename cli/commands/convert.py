@@ -113,7 +113,6 @@ def _report_text(
     """The loss report as JSON, with what stops the written file; a source that stops is not translated."""
     told = {
         "will_not_run": [stop.to_json(language) for stop in stops],
-        "source_will_not_run": [],
         "defects": [one.to_json(language) for one in defects],
     }
     return json_text({**translation.to_json(language), **told}, 2)
