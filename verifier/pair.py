@@ -69,6 +69,12 @@ class Options(NamedTuple):
     """Compile MindSpore Transformers' static graph instead of running it eagerly."""
     accepted: Sequence[str] = ()
     """Names whose difference decides nothing if it was not run."""
+    each_source: tuple[str | None, str | None] = (None, None)
+    """The folder to run the first file's framework from, and the second's, whatever `sources` says of it."""
+
+    def in_other_order(self) -> Options:
+        """The options for the same two files, named the other way round."""
+        return self._replace(each_source=self.each_source[::-1])
 
 
 class Pair(NamedTuple):
@@ -101,6 +107,11 @@ class Pair(NamedTuple):
     def loads_weights(self) -> bool:
         """True if both runs load a checkpoint."""
         return all(Values(config).loads_weights(LOADED[config.framework]) for config in self.configs)
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """What each side is called in an answer."""
+        return side_labels(*self.sides)
 
     def process_places(self) -> list[Place]:
         """The place of each process's framework."""
@@ -149,6 +160,11 @@ class Pair(NamedTuple):
             initialisation=seed == 0 and options.stage in ("step1", "all"),
             uneven=coverage.takes_micro_batches(*self.configs),
         )
+
+
+def side_labels(a: str, b: str) -> tuple[str, str]:
+    """What two sides are called in an answer: their frameworks, with letters if they are of one."""
+    return (a, b) if a != b else (f"{a} a", f"{b} b")
 
 
 def assemble_pair(a: Config, b: Config, options: Options) -> Pair:

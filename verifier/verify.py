@@ -25,7 +25,7 @@ from .installations import (
 from .megatron import from_launch
 from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
-from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes
+from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes, side_labels
 from .plan import samples
 from .verdict import comparison, coverage, native_dtypes
 from .verdict.comparison import NotCompared, Values
@@ -65,21 +65,22 @@ def verify(
     """Build both models small, run them on the same weights and tokens, and compare."""
     chosen = options or Options()
     if (a.framework, b.framework) == ("mindformers", "megatron"):
-        a, b = b, a
+        a, b, chosen = b, a, chosen.in_other_order()
+    labels = side_labels(a.framework, b.framework)
     obstacles = {
-        config.framework: WorkerFailure(why.text(language), "error")
-        for config in (a, b)
+        label: WorkerFailure(why.text(language), "error")
+        for label, config in zip(labels, (a, b), strict=True)
         if (why := SIDES[config.framework].build_obstacle(config))
     }
     if obstacles:
         return _unbuildable(a, b, chosen, obstacles, language)
-    found = tuple(_choose_installation(config, chosen) for config in (a, b))
+    found = tuple(_choose_installation(*one, chosen) for one in zip((a, b), chosen.each_source, strict=True))
     _require_modules(a, b, chosen, tuple(place for place, _why in found))
     absent = {
-        config.framework: WorkerFailure(
+        label: WorkerFailure(
             why.reason.text(language), "version", remedy="" if why.remedy is None else why.remedy.text(language)
         )
-        for config, (_place, why) in zip((a, b), found, strict=True)
+        for label, (_place, why) in zip(labels, found, strict=True)
         if why is not None
     }
     if absent:
@@ -92,12 +93,14 @@ def verify(
     return _run(pair, chosen, workers, progress, language)
 
 
-def _choose_installation(config: Config, options: Options) -> tuple[Installation | None, MissingVersion | None]:
+def _choose_installation(
+    config: Config, own: str | None, options: Options
+) -> tuple[Installation | None, MissingVersion | None]:
     """The installation that a file's own side is run with, or why there is none."""
     path = options.pythons.get(config.framework)
     return choose_installation(
         config.basis,
-        source=options.sources.get(config.framework),
+        source=own or options.sources.get(config.framework),
         store=options.store,
         closest=options.closest,
         dialect=DYNAMIC if config.dialect == DYNAMIC else None,
@@ -108,11 +111,12 @@ def _choose_installation(config: Config, options: Options) -> tuple[Installation
 def _require_modules(a: Config, b: Config, options: Options, places: Sequence[Installation | None]) -> None:
     """MissingFrameworkError if a module is neither installed nor in a folder of its own."""
     absent: dict[str | None, dict[str, None]] = {}
-    for side, place in zip((a.framework, options.against or b.framework), places, strict=True):
+    sides = (a.framework, options.against or b.framework)
+    for side, place, source in zip(sides, places, options.each_source, strict=True):
         python = options.pythons.get(side)
         for name in missing_modules(side, python):
             own = name in PACKAGES.values()
-            if not own or (place is None and not options.sources.get(side)):
+            if not own or (place is None and not (source or options.sources.get(side))):
                 absent.setdefault(python, {})[name] = None
     for python, modules in absent.items():
         raise MissingFrameworkError(tuple(modules), python)
@@ -172,10 +176,10 @@ class _Run(NamedTuple):
             process.answer(
                 lambda stage, side=side: self.progress(say.side_at(side=verbatim(side), stage=_stage(stage)))
             )
-            for process, side in zip(self.processes, self.pair.sides, strict=True)
+            for process, side in zip(self.processes, self.pair.labels, strict=True)
         ]
         failures = {
-            side: one for side, one in zip(self.pair.sides, each, strict=True) if isinstance(one, WorkerFailure)
+            side: one for side, one in zip(self.pair.labels, each, strict=True) if isinstance(one, WorkerFailure)
         }
         return [one for one in each if isinstance(one, WorkerAnswer)], failures
 
@@ -281,7 +285,7 @@ class _Run(NamedTuple):
                 "cpu": answer.values.get("cpu"),
                 "peak_megabytes": round(process.peak_megabytes),
             }
-            for side, process, answer in zip(self.pair.sides, self.processes, answers, strict=False)
+            for side, process, answer in zip(self.pair.labels, self.processes, answers, strict=False)
         }
 
 
@@ -313,14 +317,14 @@ def _run(pair: Pair, options: Options, workers: Workers, progress: Progress, lan
         seeds=tuple(range(options.seeds)),
         stand_ins={
             side: {**one.values["stand_ins"], **({} if typed is None else typed.stand_ins.get(side, {}))}
-            for side, one in zip(pair.sides, results.answers, strict=False)
+            for side, one in zip(pair.labels, results.answers, strict=False)
         },
         not_compared=(*unparsed, *native_dtypes.without_types(unrun, typed)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
         differing=tuple(blame.differing),
         failures=results.failures,
-        versions={name: value for one in results.answers for name, value in one.values["versions"].items()},
+        versions=_versions_of(pair, results.answers),
         cost=run.cost(results.answers),
         near_ties=results.near_ties,
         language=language,
@@ -341,10 +345,19 @@ def _run(pair: Pair, options: Options, workers: Workers, progress: Progress, lan
 def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:
     """The reason why no samples were compared, if that is not the files' own doing."""
     refused = (
-        (side, one.values.get("samples_refused")) for side, one in zip(pair.sides, results.answers, strict=False)
+        (side, one.values.get("samples_refused")) for side, one in zip(pair.labels, results.answers, strict=False)
     )
     each = (say.samples_refused(side=verbatim(side), reason=verbatim(why)) for side, why in refused if why)
     return pair.undrawn or next(each, None)
+
+
+def _versions_of(pair: Pair, answers: Sequence[WorkerAnswer]) -> dict[str, str]:
+    """The version of each package that ran; of one that ran in two, also that of the second side."""
+    found: dict[str, str] = {}
+    for label, one in zip(pair.labels, answers, strict=False):
+        for name, value in one.values["versions"].items():
+            found[name if found.get(name, value) == value else f"{name} ({label})"] = value
+    return found
 
 
 class _Blame(NamedTuple):
@@ -365,7 +378,7 @@ def _undecided_failures(pair: Pair, results: SeedResults, language: str) -> dict
     named = ", ".join(_undecided_words(field, pair.configs) for field in behind)
     why = say.parts_where_undecided(fields=named, module=results.divergence.module).text(language)
     undecided = {at for field in behind for at, value in enumerate(values[field]) if value is None}
-    return {pair.configs[at].framework: WorkerFailure(why, "error") for at in sorted(undecided or {0})}
+    return {pair.labels[at]: WorkerFailure(why, "error") for at in sorted(undecided or {0})}
 
 
 def _undecided_words(field: str, configs: Sequence[Config]) -> str:

@@ -22,12 +22,12 @@ from ...verifier.constants_compiled import SIZE_OPTIONS
 from ...verifier.verdict.comparison import NotCompared, Values
 from ..argument_parser import UsageError, counts_from_one
 from ..exit_codes import BAD, FINE, UNUSABLE
-from ..inputs import read_input, require_run
+from ..inputs import SideVersions, read_input, require_run
 from ..messages_compiled import say
 from ..progress import busy_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...mapper.recipe.values import Recipe
@@ -60,7 +60,13 @@ def run(args: VerifyArgs) -> int:
     chosen_options = _chosen_options(args, chosen)
     try:
         found, findings, configs = run_verification(
-            args.files, args.reading, chosen_options, args.stdin_filename, prepared=args.prepare, language=args.lang
+            args.files,
+            args.reading,
+            chosen_options,
+            args.stdin_filename,
+            prepared=args.prepare,
+            language=args.lang,
+            versions=SideVersions(args.a_version, args.b_version),
         )
     except MissingFrameworkError as error:
         tell(f"accmap: {missing_sentence(error, args.lang)}")
@@ -89,6 +95,7 @@ def _chosen_options(args: VerifyArgs, chosen: dict[str, int]) -> dict[str, Any]:
         "against": "torch" if args.against else "",
         "limits": _worker_limits(args.timeout, args.memory),
         "sources": {framework: folder for framework, folder in named if folder},
+        "each_source": (args.a_source, args.b_source),
         "pythons": {framework: python_path(path) for framework, path in pythons if path},
         "closest": args.closest,
         "precision": args.precision,
@@ -117,6 +124,7 @@ def run_verification(
     *,
     prepared: bool = False,
     language: Language = "en",
+    versions: SideVersions | None = None,
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
     """Result of both models for a pair, the linter's findings, and the files as they were read."""
     from ...verifier.verify import Options, verify
@@ -125,7 +133,7 @@ def run_verification(
     from ..linting.settings import start_of
 
     texts = [read_input(name, stdin_name) for name in names]
-    configs = _read_runs(texts, options)
+    configs = _read_runs(names, texts, options, versions or SideVersions())
     against, store = chosen.get("against"), _store()
     if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())
@@ -133,8 +141,7 @@ def run_verification(
     if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
         raise UsageError(say.verify_graph_needs_a_static_one())
     if prepared:
-        given: Collection[str] = chosen.get("sources", ())
-        _prepare([config for config in (a, b) if config.framework not in given], store, language)
+        _prepare(_without_source((a, b), chosen), store, language)
     configuration = find_configuration(start_of(names, stdin_name))
     every: dict[str, Any] = {
         "store": store,
@@ -158,10 +165,22 @@ def run_verification(
     return _in_part(found, left, configuration, language), findings, configs
 
 
-def _read_runs(texts: Sequence[SourceText], options: ReadOptions) -> list[Config]:
+def _without_source(configs: Sequence[Config], chosen: Mapping[str, Any]) -> list[Config]:
+    """The files whose framework is run from no folder that the command line names."""
+    given: Collection[str] = chosen.get("sources", ())
+    each = zip(configs, chosen.get("each_source", (None, None)), strict=True)
+    return [config for config, own in each if not own and config.framework not in given]
+
+
+def _read_runs(
+    names: Sequence[str], texts: Sequence[SourceText], options: ReadOptions, versions: SideVersions
+) -> list[Config]:
     """The files read; UnreadableError or a refusal where one is no training run of a known class."""
-    configs = [require_run(config_of(text, options, path=text.name)) for text in texts]
-    for config in configs:
+    each = zip(texts, versions.options_of(names, options), strict=True)
+    configs = [require_run(config_of(text, own, path=text.name)) for text, own in each]
+    versions.require_clear(configs, options)
+    for name, config in zip(names, configs, strict=True):
+        versions.require_own(names, name, config)
         require_training(config)
         require_accepted(config)
         unknown = unknown_class(config)
@@ -210,16 +229,24 @@ def shown_defects(found: Verification, findings: Sequence[Diagnostic]) -> tuple[
 
     rows, ran = (
         known_defects(),
-        {"megatron": found.versions.get("megatron-core"), "mindformers": found.versions.get("mindformers")},
+        {framework: _versions_that_ran(found, name) for framework, name in _PACKAGES.items()},
     )
     fit = matching_defects(findings, ("loss", "gradient", "weights"), found.divergence_fields)
     # What stands in for Transformer Engine on a CPU has none of its defects, and no fork runs.
     return tuple(
         one
         for one in fit
-        if has_defect(rows[one.kind.code], ran.get(rows[one.kind.code]["framework"]) or "")
+        if any(has_defect(rows[one.kind.code], version) for version in ran.get(rows[one.kind.code]["framework"], ()))
         and is_package_affected(rows[one.kind.code], {})
     )
+
+
+_PACKAGES = {"megatron": "megatron-core", "mindformers": "mindformers"}
+
+
+def _versions_that_ran(found: Verification, package: str) -> list[str]:
+    """The versions of a package that ran: of two files of one framework there may be two."""
+    return [version for name, version in found.versions.items() if name.partition(" ")[0] == package]
 
 
 _CERTAIN = ("DEF", "MAP108", "MAP126")
