@@ -211,10 +211,10 @@ def put_backward(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
         (ms.Tensor, "backward", noted("backward", backward)),
         (ms.Tensor, "detach", noted("detached", ops.stop_gradient)),
         (ms.Tensor, "grad", property(lambda self: self._grad, _keep)),
-        (nn.Cell, "to_empty", noted("to-empty", to_empty)),
     ):
         if not hasattr(owner, attribute):
             patches.put(owner, attribute, stand_in)
+    patches.put(nn.Cell, "to_empty", noted("to-empty", to_empty))  # that of 2.10 leaves them on the device meta
     patches.put(ms.Tensor, "normal_", noted("drawn", draw_normal))
 
 
