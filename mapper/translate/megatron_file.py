@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from math import prod
+from math import lcm, prod
 
 from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER_FLAGS
 from ...mappings.tables import ARRAYS
@@ -35,6 +35,9 @@ GPUS_PER_NODE = 8
 _LATENT_WIDTH: FieldName = "attention.latent.qk_head_dim"
 EVALUATES_EVERY = 1000
 """Steps between evaluations where the source has none: Megatron-LM's own default up to 0.15."""
+EXPERT_PARALLEL_SIZES: tuple[FieldName, ...] = (
+    "parallel.expert_size", "parallel.expert_tensor_size", "parallel.pipeline_size",
+)  # fmt: skip
 PARALLEL_SIZES: tuple[FieldName, ...] = (
     "parallel.data_size", "parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size",
 )  # fmt: skip
@@ -168,12 +171,16 @@ def quote_word(word: str) -> str:
 
 
 def devices_of(recipe: Recipe) -> int:
-    """The number of devices that a run needs: its own, or else the product of its parallel sizes."""
+    """The number of devices that a run needs: its own, or else the least that all its parallel sizes divide."""
     size = recipe.value("parallel.world_size")
     if isinstance(size, int) and size > 0:
         return size
     parts = map(recipe.value, PARALLEL_SIZES)
-    return prod(part for part in parts if isinstance(part, int) and part > 0)
+    dense = prod(part for part in parts if isinstance(part, int) and part > 0)
+    if not recipe.value("moe.num_experts"):
+        return dense
+    parts = map(recipe.value, EXPERT_PARALLEL_SIZES)
+    return lcm(dense, prod(part for part in parts if isinstance(part, int) and part > 0))
 
 
 def _nodes_and_gpus(world: int) -> tuple[int, int]:

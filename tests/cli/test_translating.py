@@ -235,3 +235,14 @@ def test_a_dash_is_standard_output(accmap) -> None:
     assert "standard output" in report.err
     assert not Path("-").exists()
     assert not Path("x.yaml").exists()
+
+
+def test_experts_decide_the_devices_of_a_yaml_that_names_none(accmap, tmp_path: Path) -> None:
+    text = (EXAMPLES / "qwen3_moe" / "mindformers_dynamic.yaml").read_text("utf-8")
+    for old, new in (("shard: 1", "shard: -1"), ("expert_parallel: 1", "expert_parallel: 8"), ("size: 1 ", "size: 8 ")):
+        assert old in text
+        text = text.replace(old, new)
+    answer = accmap("convert", "run.yaml", "-o", "run.sh", files={"run.yaml": text})
+    assert answer.code == 1, answer.err
+    assert "The number of devices is unknown: the least that the other parallel sizes allow is written" in answer.err
+    assert "GPUS_PER_NODE=8\n" in (tmp_path / "run.sh").read_text("utf-8")
