@@ -75,7 +75,7 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
 
         def check_again(changed: Subject) -> Sequence[Diagnostic]:
             """What is found after a fix, without what follows from what."""
-            again = _Run(changed, selection or Selection())
+            again = _Run(changed, selection or Selection(), with_fixes=False)
             again.all_rules(more)
             return again.found
 
@@ -89,9 +89,10 @@ def crash_finding(rule: str, error: Exception, file: str) -> Diagnostic:
 
 
 class _Run:
-    def __init__(self, subject: Subject, selection: Selection) -> None:
+    def __init__(self, subject: Subject, selection: Selection, *, with_fixes: bool = True) -> None:
         self.subject = subject
         self.selection = selection
+        self.with_fixes = with_fixes
         self.found: list[Diagnostic] = []
         self.crashed = False
 
@@ -227,7 +228,7 @@ class _Run:
     def _fixes(self, entry: Rule, found: Found) -> tuple[Fix | None, tuple[Fix, ...]]:
         """The fix and its alternatives; a difference is mended in side b, a finding about one file in that file."""
         repairs = [one for one in (found.repair, *found.alternatives) if one is not None]
-        if not repairs:
+        if not repairs or not self.with_fixes:
             return None, ()
         from .repairs import fix_of
 

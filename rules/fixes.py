@@ -80,9 +80,13 @@ class _Mender:
         self.before = LintedTexts(found, [[side.recipe for side in subject.sides]])
         self.tried: dict[tuple[Mark, Fix], frozenset[FieldName] | None] = {}
         """What each fix that was tried leads to; None if it mends its finding."""
+        self.runs = 0
+        """Times that the changed text was linted."""
 
     def mend_all(self) -> list[Diagnostic]:
         """The findings with the fixes that were tried."""
+        for side in self.subject.sides:
+            self._try_together(side)
         done = [self._mend(entry) for entry in self.found]
         mended = {entry.mark for entry in done if entry.fixes and entry.because is None}
         # What follows from a finding with a fix goes with it: a fix of its own would write a second key.
@@ -101,9 +105,47 @@ class _Mender:
         ]
         return entry._replace(fix=fix, alternatives=tuple(one for one in others if one is not None))
 
+    def _try_together(self, side: Side) -> None:
+        """Try the first fix of each finding in one file at once: if each mends its own, one run tells it of all.
+
+        If some do not, the others are tried once more without them; what is left is tried alone.
+        """
+        wanted = [(entry, fix) for entry in self.found if (fix := self._first_fix(entry, side)) is not None]
+        group: Sequence[Diagnostic] = [entry._replace(fix=fix) for entry, fix in wanted]
+        for _ in range(2):
+            after = self._after(side, group) if len(group) > 1 else None
+            if after is None:
+                return
+            seen, done = after
+            if _is_better(self.before, done, seen):
+                self.tried.update({(one.mark, one.fix): None for one in done if one.fix is not None})
+                return
+            remaining = _count_findings(seen)
+            group = [one for one in done if not remaining[_identity(one)]]
+            if len(group) == len(done):
+                return
+
+    def _first_fix(self, entry: Diagnostic, side: Side) -> Fix | None:
+        """The fix that would be tried first for a finding in a file; None if there is none, or it need not be tried."""
+        if entry.kind.severity == "info" or entry.because is not None or side not in self._sides_of(entry):
+            return None
+        own = next((fix for fix in entry.fixes if fix.edits[0].file == side.source.name), None)
+        if own is not None:
+            return None if is_plain_fix(entry, own) else own
+        if (entry.fixes and not is_difference(entry)) or self._is_elsewhere(entry):
+            return None
+        named = next(iter(single_edits(entry, side)), None)
+        keys = subject_keys(entry, side)
+        return named or agreeing_fix(self.subject, side, subject_fields(entry, side), keys, 0)
+
+    def _is_elsewhere(self, entry: Diagnostic) -> bool:
+        """True if a finding compares what a file does not say, which can only be compared by hand."""
+        fields: list[FieldName] = [field_named(name) for name in entry.fields]
+        return is_difference(entry) and any(is_elsewhere(name, one) for name in fields for one in self.subject.sides)
+
     def _is_good(self, entry: Diagnostic, fix: Fix) -> bool:
         """True if a fix need not be tried, or was tried and mends its finding."""
-        is_left_out = len(self.tried) >= _MOST_TRIES and (entry.mark, fix) not in self.tried
+        is_left_out = self.runs >= _MOST_TRIES and (entry.mark, fix) not in self.tried
         return is_plain_fix(entry, fix) or is_left_out or self._try(entry, fix) is None
 
     def _mend(self, entry: Diagnostic) -> Diagnostic:
@@ -126,9 +168,8 @@ class _Mender:
         return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
-        fields: list[FieldName] = [field_named(name) for name in entry.fields]
-        if is_difference(entry) and any(is_elsewhere(name, one) for name in fields for one in self.subject.sides):
-            return None  # what a file does not say can only be compared by hand
+        if self._is_elsewhere(entry):
+            return None
         for fix in single_edits(entry, side):
             if self._try(entry, fix) is None:
                 return fix
@@ -154,38 +195,41 @@ class _Mender:
 
     def _try(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         """None if a fix mends its finding and does no harm, else the fields of what it leads to."""
-        if (entry.mark, fix) not in self.tried and len(self.tried) >= _MOST_TRIES:
-            return frozenset()  # it is not offered
         if (entry.mark, fix) not in self.tried:
+            if self.runs >= _MOST_TRIES:
+                return frozenset()  # it is not offered
             self.tried[entry.mark, fix] = self._try_alone(entry, fix)
         return self.tried[entry.mark, fix]
 
     def _try_alone(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         side = next((one for one in self.subject.sides if one.source.name == fix.edits[0].file), None)
-        fixed = [entry._replace(fix=fix)]
-        after = None if side is None else self._after(side, fixed[0])
+        after = None if side is None else self._after(side, [entry._replace(fix=fix)])
         if side is None or after is None:
             return frozenset()
-        if _is_better(self.before, fixed, after):
+        seen, fixed = after
+        if _is_better(self.before, fixed, seen):
             return None
         had = {_identity(one) for one in self.before.findings if one.kind.severity != "info"}
-        loud = (one for one in after.findings if one.kind.severity != "info" and _identity(one) not in had)
+        loud = (one for one in seen.findings if one.kind.severity != "info" and _identity(one) not in had)
         led_to: list[FieldName] = [field for one in loud for field in subject_fields(one, side)]
-        return frozenset([*led_to, *_side_effects(self.before, fixed, after)])
+        return frozenset([*led_to, *_side_effects(self.before, fixed, seen)])
 
-    def _after(self, side: Side, fixed: Diagnostic) -> LintedTexts | None:
-        """What lint finds after a fix; None if it does not fit, or the text cannot be read."""
+    def _after(self, side: Side, fixes: Sequence[Diagnostic]) -> tuple[LintedTexts, Sequence[Diagnostic]] | None:
+        """What lint finds after fixes of one file, and those that fit; None if none does, or it cannot be read."""
         reread = self.subject.reread
-        texts, done = apply_fixes({side.source.name: side.source}, [fixed])
+        texts, done = apply_fixes({side.source.name: side.source}, fixes)
         if reread is None or not done:
             return None
+        self.runs += 1
         try:
             new = reread(side, texts[side.source.name])
         except UnreadableError:
             return None
         sides = tuple(new if one is side else one for one in self.subject.sides)
-        changed = self.subject._replace(sides=sides, worked_out={}, reread=None)
-        return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]])
+        others = tuple(f"{self.subject.letter(one)}: " for one in self.subject.sides if one is not side)
+        kept = {name: value for name, value in self.subject.worked_out.items() if name.startswith(others)}
+        changed = self.subject._replace(sides=sides, worked_out=kept, reread=None)
+        return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]]), done
 
 
 def apply_fixes(
@@ -295,7 +339,8 @@ def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: Linte
     for group in after.groups:
         for recipe in group:
             old = had.get(recipe.file, recipe)
-            for name in _changed_fields(old, recipe):
+            # A file that nobody knew, or that no fix has changed, is as it was.
+            for name in () if old is recipe else _changed_fields(old, recipe):
                 agrees = any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
                 if agrees or _is_consequence(name, old, recipe, is_safe=is_safe):
                     continue

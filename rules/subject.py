@@ -76,7 +76,11 @@ class Subject(NamedTuple):
     profile: str
     options: Mapping[str, object]
     worked_out: dict[str, object]
-    """What a rule has computed for this subject and another one needs again: an empty one for every subject."""
+    """What a rule has computed for this subject and another one needs again: an empty one for every subject.
+
+    What follows from one file alone has a name that begins with that file's letter and a colon: it holds as well for a
+    subject in which only the other file is another.
+    """
     fix_side: int = -1
     """The place of the file that the fix of a difference changes."""
     reread: Callable[[Side, str], Side] | None = None

@@ -132,9 +132,10 @@ def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
 def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
     """The rows of the loss report that change numbers and that the file itself asks for."""
     known = subject.worked_out
-    name = f"lost of {subject.letter(side)}"
+    version, dialect = _target(subject, side)
+    name = f"{subject.letter(side)}: lost to {version} {dialect}"
     if name not in known:
-        known[name] = tuple(_translated_losses(subject, side))
+        known[name] = tuple(_translated_losses(side, version, dialect))
     return cast("tuple[ReportRow, ...]", known[name])
 
 
@@ -148,13 +149,12 @@ def _target(subject: Subject, side: Side) -> tuple[str | None, str | None]:
     return other.config.framework_version, other.config.dialect if other.framework == "mindformers" else None
 
 
-def _translated_losses(subject: Subject, side: Side) -> Iterable[ReportRow]:
+def _translated_losses(side: Side, version: str | None, dialect: str | None) -> Iterable[ReportRow]:
     from ...mapper.translate.translation import translate_recipe
     from ...schemas.file_kind import unknown_class
 
     if unknown_class(side.config) is not None:
         return  # the reader has said that nothing is known of it
-    version, dialect = _target(subject, side)
     try:
         rows = translate_recipe(side.recipe, side.config, None, version, dialect).rows
     except UnreadableError:

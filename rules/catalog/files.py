@@ -212,7 +212,7 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
 def _refusals(subject: Subject) -> Iterator[tuple[Side, Refusal]]:
     """The conditions that each side does not meet, which its reader does not report."""
     for side in subject.sides:
-        name = f"refusals of {subject.letter(side)}"
+        name = f"{subject.letter(side)}: refusals"
         if name not in subject.worked_out:
             subject.worked_out[name] = startup_refusals(side.config, side.recipe)
         for one in cast("tuple[Refusal, ...]", subject.worked_out[name]):
