@@ -18,7 +18,7 @@ from ..exit_codes import FINE
 from ..inputs import open_input, require_run
 from ..messages_compiled import say as usage
 from ..reference.known_defects import as_record, defects_of_files, has_defect, known_defects
-from ..terminal import pad, shorten, wants_colour, width
+from ..terminal import line_limit, pad, wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -55,8 +55,9 @@ def run(args: DefectsArgs) -> int:
     for code, row in rows.items():
         severity = paint(pad(term(row["severity"], args.lang), 8), _STYLE[row["severity"]], colour)
         head = f"{row['framework']} {row['affected']['versions']}"
-        title = shorten(row["title"][args.lang == "zh"], max(40, width() - 50))
-        say(f"{code}  {severity} {head:<24} {pad(term(row['evidence']['kind'], args.lang), 9)} {title}")
+        kind, title = pad(term(row["evidence"]["kind"], args.lang), 9), row["title"][args.lang == "zh"]
+        for line in wrap(f"{code}  {severity} {head:<24} {kind} {title}", line_limit(), "    "):
+            say(line)
     return FINE
 
 
@@ -191,7 +192,7 @@ def _has_value(row: Difference) -> bool:
 
 
 def _short_value(found: Found | None, language: Language) -> str:
-    return "-" if found is None else shorten(in_both(str(found.value)).text(language), 40)
+    return "-" if found is None else in_both(str(found.value)).text(language)
 
 
 def _print_heading(heading: str) -> None:

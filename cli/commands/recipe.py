@@ -11,16 +11,12 @@ from ...schemas.shared_words import term
 from ..inputs import load, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import print_open, summary_line
-from ..terminal import shorten, wants_colour, width
+from ..terminal import line_limit, wants_colour, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import RecipeArgs
-
-_MOST_KEYS = 12
 
 
 def run(args: RecipeArgs) -> int:
@@ -60,11 +56,12 @@ def _print_recipe(recipe: Recipe, language: Language) -> None:
         value = "?" if not found.decided else _value_text(name, found.value, language)
         place = "" if found.span is None else found.span.at()
         origin = paint(
-            f"{term(found.origin, language)} {place} {_keys_text(found.keys)}".replace("  ", " ").rstrip(),
+            f"{term(found.origin, language)} {place} {', '.join(found.keys)}".replace("  ", " ").rstrip(),
             "dim",
             colour,
         )
-        say(f"  {name:<40} {shorten(value, max(20, width() - 70)):<20} {origin}".rstrip())
+        for row in wrap(f"  {name:<40} {value:<20} {origin}".rstrip(), line_limit(), "      "):
+            say(row)
     if recipe.unmapped:
         say()
         say(paint(usage.without_a_field().text(language), "bold", colour))
@@ -72,10 +69,6 @@ def _print_recipe(recipe: Recipe, language: Language) -> None:
             place = "" if entry.span is None else f":{entry.span.line}:{entry.span.column}"
             reason = entry.zh if language == "zh" else entry.en
             say(f"  {entry.key:<40} {paint(place, 'dim', colour)} {reason}")
-
-
-def _keys_text(keys: Sequence[str]) -> str:
-    return ", ".join(keys[:_MOST_KEYS]) + (", …" if len(keys) > _MOST_KEYS else "")
 
 
 def _value_text(name: str, value: object, language: Language) -> str:

@@ -11,7 +11,7 @@ from ...schemas.shared_words import term
 from ..inputs import load, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import summary_line
-from ..terminal import shorten, wants_colour, width
+from ..terminal import line_limit, wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ..arguments_compiled import ShowArgs
     from ..messages_compiled import ShowWords
 
-MOST_OTHERS = 30
 MOST_OWN_WORDS = 8
 _SEVERITY_STYLE = {"error": "red", "warning": "yellow", "info": "blue"}
 _ORIGIN_STYLE = {"explicit": "green", "derived": "cyan", "default": "dim"}
@@ -76,7 +75,6 @@ class _Page:
         self.config = config
         self.language: Language = language
         self.colour = colour
-        self.width = width()
 
     def write(self, settings: Sequence[Setting], *, everything: bool, patterns: Sequence[str]) -> None:
         """Print the page."""
@@ -113,11 +111,9 @@ class _Page:
         summary = summary_of(config, self.language)
         if summary:
             say(summary)
-        for other in config.other_launches[:MOST_OTHERS]:
+        for other in config.other_launches:
             told = f"{self._word('others')}: {other.script}  {self._paint(other.span.at(), 'dim')}"
             say(told, *_own_words(other, launch))
-        if len(config.other_launches) > MOST_OTHERS:
-            say(f"{self._word('others')}: +{len(config.other_launches) - MOST_OTHERS}")
 
     def _group(self, setting: Setting) -> str:
         if self.config.framework == "megatron":
@@ -137,12 +133,14 @@ class _Page:
         say()
         say(self._paint(group, "bold"))
         keys = min(56, max(len(self._name(setting, group)) for setting in members))
-        values = [shorten(self._value(setting), max(16, self.width - keys - 30)) for setting in members]
+        values = [self._value(setting) for setting in members]
         column = min(28, max(map(len, values)))
         for setting, value in zip(members, values, strict=True):
-            name = shorten(self._name(setting, group), keys).ljust(keys)
+            name = self._name(setting, group).ljust(keys)
             shade = value if setting.decided else self._paint(value, "yellow")
-            say(f"  {name}  {shade}{' ' * (column - len(value))}  {self._note(setting)}")
+            line = f"  {name}  {shade}{' ' * (column - len(value))}  {self._note(setting)}"
+            for row in wrap(line, line_limit(), "      "):
+                say(row)
 
     def _name(self, setting: Setting, group: str) -> str:
         key = setting.key
@@ -164,7 +162,7 @@ class _Page:
         origin = self._paint(term(setting.origin, self.language), _ORIGIN_STYLE[setting.origin])
         words = [origin, self._paint(place, "dim")]
         if setting.derived_from:
-            sources = ", ".join(setting.derived_from[:4]) + (", …" if len(setting.derived_from) > 4 else "")
+            sources = ", ".join(setting.derived_from)
             words.append(self._paint(f"{self._word('from')} {sources}", "dim"))
         if setting.acceptance != "accepted":
             words.append(self._paint(term(setting.acceptance, self.language), "yellow"))
@@ -176,7 +174,7 @@ class _Page:
         say()
         say(self._paint(self._word("unresolved"), "bold"))
         for entry in self.config.unresolved:
-            text = self._paint(shorten(entry.text, 48), "yellow")
+            text = self._paint(entry.text, "yellow")
             say(f"  {text}  {entry.why(self.language)}  {self._paint(entry.span.at(), 'dim')}")
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:

@@ -18,7 +18,7 @@ from ..command_runner import print_unreadable as report_unreadable
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say
-from ..terminal import shorten, wants_colour
+from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,7 +134,6 @@ _COLOURS = {
     "warning": "yellow",
     "info": "cyan",
 }
-_TEXT = 160
 
 
 def data_check_page(answer: Answer, language: Language) -> Outgoing:
@@ -219,7 +218,7 @@ class _Page:
         self.line(f"{entry['file']} {self.word('sample', sample=entry['sample'])}")
         for name, key in ((self.word("input"), "inputs"), (self.word("label"), "labels")):
             text = entry[key].replace("\n", "⏎")
-            self.line(f"  {name}: {shorten(text, _TEXT)}")
+            self.line(f"  {name}: {text}")
 
     def problem(self, entry: Answer) -> None:
         place = entry["file"]

@@ -33,7 +33,7 @@ from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
 from ..progress import report_progress
 from ..reference.known_defects import defects_of_files, matching_defects, title
-from ..terminal import shorten, wants_colour
+from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -481,7 +481,7 @@ def _tensor_line(tensor: _Json, word: DumpCompareWords, language: Language) -> s
     if tensor["dtype_a"] != tensor["dtype_b"]:
         parts.append(f"{tensor['dtype_a']} | {tensor['dtype_b']}")
     if tensor["note"]:
-        parts.append(shorten(tensor["note"], 90))
+        parts.append(tensor["note"])
     return ", ".join(parts)
 
 
@@ -497,11 +497,11 @@ def _precheck_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
     lines = ["  " + word("precheck", failed=len(failures), **counts)]
     for at, failure in enumerate(failures[: _MOST * 2]):
         head = f"  {word('first-failure')}: " if at == 0 else "    "
-        message = f"  {shorten(failure['message'], 90)}" if failure["message"] else ""
+        message = f"  {failure['message']}" if failure["message"] else ""
         lines.append(f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}")
         for row in failure["details"][:_MOST]:
             shown = ", ".join(f"{name} {value}" for name, value in row.items() if _has_content(name, value))
-            lines.append(f"      {row.get('API Name', '')}: {shorten(shown, 110)}")
+            lines.append(f"      {row.get('API Name', '')}: {shown}")
     if len(failures) > _MOST * 2:
         lines.append("    " + word("more", len(failures) - _MOST * 2))
     return lines + [f"  {note}" for note in answer["notes"]]

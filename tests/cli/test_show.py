@@ -214,3 +214,12 @@ def test_what_json_or_the_terminal_cannot_say_is_spelled_out(accmap) -> None:
         capture_output=True, env=environment, check=True,
     )  # fmt: skip
     assert {value["key"]: value["value"] for value in json.loads(done.stdout)["values"]}["model.e"] == "权重"
+
+
+@pytest.mark.parametrize("command", ["show", "recipe"])
+def test_no_value_and_no_key_is_cut(accmap, command: str) -> None:
+    names = " ".join(f"/data/part-{number:02}/text_document" for number in range(12))
+    script = SCRIPT.replace('"$DATA/corpus"', names).replace("$RATE", "1e-4")
+    done = accmap(command, "run.sh", files={"run.sh": script})
+    assert "…" not in done.out
+    assert all(name in done.out for name in names.split())
