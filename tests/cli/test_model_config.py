@@ -100,9 +100,8 @@ def test_without_a_base_what_stands_in_is_named(accmap: Callable[..., Any], tmp_
     assert answer.code == 1
     for field in ("schedule.learning_rate", "data.sequence_length", "batch.micro_size", "run.train_steps"):
         assert field in answer.err
-    different = accmap("diff", model, str(out)).out
-    # The dynamic graph draws every weight with a deviation of its own.
-    assert ("init.std" in different, "different\n" in different) == ((to == "mindformers",) * 2)
+    # What the dynamic graph draws counts for no description: its weights are loaded.
+    assert accmap("diff", model, str(out)).code == 0
 
 
 GROUPS = {
