@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Value
     from ...schemas.diagnostic import Language
     from ...schemas.yaml_reader.document import YamlDocument
+    from ..recipe.values import Recipe
     from .result import Translation
 
 _ROUNDS = 4
@@ -342,7 +343,19 @@ def _edit_in_place(config: Config, document: YamlDocument, translation: Translat
         same_section = new is not None and new.key.rpartition(".")[0] == one.key.rpartition(".")[0]
         edits += editor.rename(one.key, new.key, one.value) if new and same_section else editor.remove(one.key)
     text = apply_edits(found.text, edits) or found.text
-    return text, translation._replace(rows=found.rows, written=as_read(translation, text), unsaid=found.unsaid)
+    written = as_read(translation, text)
+    rows = tuple(_alike_in_both(row, translation.recipe, recipe_of(written)) for row in found.rows)
+    return text, translation._replace(rows=rows, written=written, unsaid=found.unsaid)
+
+
+def _alike_in_both(row: ReportRow, before: Recipe, after: Recipe) -> ReportRow:
+    """The row of a field that both dynamic graphs take alike: what they make of it otherwise than others is no loss."""
+    if row.field is None or row.status != "approximate":
+        return row
+    if not is_identical(before.value(row.field), after.value(row.field)):
+        return row
+    said = say.same_key_there()
+    return row._replace(status="exact", en=str(said), zh=said.zh)
 
 
 # --- the fate of each key ---

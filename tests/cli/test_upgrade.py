@@ -348,7 +348,7 @@ def test_convert_reads_the_source_with_its_own_version(
 
 def test_an_older_dynamic_file_is_edited_and_loses_only_unknown_keys(accmap, old: Path) -> None:
     old.write_text(OLDER_GRAPH, encoding="utf-8")
-    answer = accmap("upgrade", "old.yaml", "--from-version", "1.9", "--accept-loss", "init.std")
+    answer = accmap("upgrade", "old.yaml", "--from-version", "1.9")
     assert answer.code == 0, answer.err
     assert answer.out == OLDER_GRAPH.replace("tensorboard_dir:", "output_dir:").replace(GONE, "")
     assert "renamed monitor.tensorboard.tensorboard_dir -> monitor.tensorboard.output_dir" in answer.err
