@@ -271,7 +271,7 @@ _OF_THE_PAIR = re.compile(
     re.MULTILINE,
 )
 """What a pair loads whose source loads nothing (`mapper/align/pair.py`): a playbook has checkpoints of its own."""
-_MADE_AT = re.compile(r'^output_dir: "\./output"$', re.MULTILINE)
+_MADE_AT = re.compile(r'^(?:output_dir: "\./output"|  save_path: "\./output(/checkpoint)")$', re.MULTILINE)
 _PROGRAM = re.compile(r"^( +)pretrain_gpt\.py \\$", re.MULTILINE)
 _NODES = re.compile(r"^NNODES=(\d+)\nGPUS_PER_NODE=(\d+)$", re.MULTILINE)
 _EXAMPLES = ("example.sh", "example.yaml", "example_init_weights.yaml")
@@ -286,7 +286,7 @@ def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
     text = _with_data(text, settings.paths)
     place = os.path.join(home, weights).replace("\\", "/")
     if name == "example_init_weights.yaml":
-        return _MADE_AT.sub(lambda _: f'output_dir: "{place}/initial"', text, count=1)
+        return _MADE_AT.sub(lambda found: _made_at(found[1], f"{place}/initial"), text, count=1)
     if name == "example.yaml":
         return _LOADS.sub(lambda found: f'{found[1]}: "{place}/mindformers"', text, count=1)
     program = os.path.join(home, "patches", "pretrain_gpt.py").replace("\\", "/")
@@ -298,6 +298,11 @@ def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
     words = f"    --load '{_escape_quotes(place)}/megatron' --ckpt-format {settings.form}\n"
     words += "    --finetune --no-load-optim --no-load-rng\n"
     return _OUTPUT.sub(lambda found: found[0] + words, text, count=1)
+
+
+def _made_at(below: str | None, folder: str) -> str:
+    """The line that names where initial weights are saved: the static graph adds a folder, the dynamic one does not."""
+    return f'output_dir: "{folder}"' if below is None else f'  save_path: "{folder}{below}"'
 
 
 def devices_of(text: str) -> int:
