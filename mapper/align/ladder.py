@@ -202,7 +202,7 @@ class _Simplifier:
             before is None and _is_same_value(after, vocabulary()[line.field].default)
         ):
             return
-        if after is None and entry is not None and entry.origin != "explicit":
+        if after is None and entry is not None and entry.origin == "derived":
             return  # the framework derives it from the settings that change
         keys = () if entry is None else entry.keys
         span = None if entry is None else entry.span

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,33 @@ def test_a_number_among_texts_is_what_python_reads(
     path.write_text(re.sub(r"    --global-batch-size .*\n", lambda _: new, text), "utf-8")
     assert main(["recipe", str(path), "--format", "json"]) == 0
     assert json.loads(capfd.readouterr().out)["fields"]["batch.rampup"]["value"] == [16, 16, 3000]
+
+
+# The ends of what a setting may be: one step, one layer, one sample, no warm-up or nothing else, a fraction of 0 and 1,
+# short sequences, one group, one expert.
+EDGES = (
+    "--train-iters 1", "--train-iters 1 --lr-decay-iters 1", "--num-layers 1", "--global-batch-size 1",
+    "--lr-warmup-iters 0", "--lr-warmup-iters 9", "--lr-warmup-fraction 0", "--lr-warmup-fraction 1",
+    "--lr-decay-style linear --lr-decay-iters 1 --lr-warmup-fraction 0.5",
+    "--lr-decay-style WSD --lr-wsd-decay-iters 1", "--lr-decay-style WSD --lr-wsd-decay-iters 10",
+    "--seq-length 1 --max-position-embeddings 1", "--seq-length 128 --max-position-embeddings 128",
+    "--num-attention-heads 1", "--group-query-attention --num-query-groups 1", "--rotary-percent 0",
+    "--num-experts 1 --moe-router-topk 1 --moe-router-pre-softmax", "--num-experts 2 --moe-layer-freq ([0]*4)",
+    "--num-experts 4 --moe-router-num-groups 1 --moe-router-group-topk 1", "--min-lr 1e-4", "--lr 0", "--vocab-size 1",
+    "--hidden-dropout 1", "--weight-decay 0", "--adam-beta1 0", "--clip-grad 0", "--init-method-std 0",
+)  # fmt: skip
+EDGE_BASE = (
+    "torchrun --nproc-per-node 1 pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 4 --bf16 "
+    "--swiglu --seq-length 256 --max-position-embeddings 256 --micro-batch-size 1 --global-batch-size 8 --train-iters 10 "
+    "--lr 1e-4 --vocab-size 1000 --tokenizer-type NullTokenizer --eval-interval 10 --disable-bias-linear "
+    "--normalization RMSNorm --position-embedding-type rope --untie-embeddings-and-output-weights"
+)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", EDGES)
+def test_the_ends_of_a_setting_have_an_answer(accmap, words: str) -> None:
+    files = {"a.sh": f"{EDGE_BASE} {shlex.join(words.split())}\n"}
+    for line in ("lint a.sh", "lr a.sh", "convert a.sh -o b.yaml --write-anyway", "pair a.sh -d p --align"):
+        answer = accmap(*line.split(), files=files)
+        assert answer.code in (0, 1, 2), (line, answer.err)
