@@ -127,9 +127,9 @@ EDGES = (
 )  # fmt: skip
 EDGE_BASE = (
     "torchrun --nproc-per-node 1 pretrain_gpt.py --hidden-size 64 --num-attention-heads 4 --num-layers 4 --bf16 "
-    "--swiglu --seq-length 256 --max-position-embeddings 256 --micro-batch-size 1 --global-batch-size 8 --train-iters 10 "
-    "--lr 1e-4 --vocab-size 1000 --tokenizer-type NullTokenizer --eval-interval 10 --disable-bias-linear "
-    "--normalization RMSNorm --position-embedding-type rope --untie-embeddings-and-output-weights"
+    "--swiglu --seq-length 256 --max-position-embeddings 256 --micro-batch-size 1 --global-batch-size 8 "
+    "--train-iters 10 --lr 1e-4 --vocab-size 1000 --tokenizer-type NullTokenizer --eval-interval 10 "
+    "--disable-bias-linear --normalization RMSNorm --position-embedding-type rope --untie-embeddings-and-output-weights"
 )
 
 
