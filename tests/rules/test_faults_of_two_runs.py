@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 NAMES = ("qwen3_dense", "qwen3_moe", "deepseek_v3")
-CASES = yaml.safe_load((Path(__file__).parent / "cases" / "harmless_edits.yaml").read_text("utf-8"))
+CASES = yaml.safe_load((Path(__file__).parent / "harmless_edits.yaml").read_text("utf-8"))
 KINDS = ("scripts", "graphs", "model")
 SEED, DRAWN = 43, 20
 SETTINGS = planting.SETTINGS._replace(pairs_alike=True, named_in_order=True, tries_fixes=False)
