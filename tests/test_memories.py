@@ -91,6 +91,7 @@ MEMORIES: dict[str, str] = {
     "schemas/megatron/dialects.py:_shipped": "a dialect that comes with accmap, by its name",
     "schemas/megatron/effective.py:_known": AT_HAND,
     "schemas/megatron/facts/parser_dump.py:CALLABLES": DEVELOPERS,
+    "schemas/megatron/facts/parser_dump.py:GUESSED": DEVELOPERS,
     "schemas/megatron/facts/parser_dump.py:Inherited": DEVELOPERS,
     "schemas/megatron/facts/extract_dialect.py:_parse_file": DEVELOPERS,
     "schemas/megatron/models.py:_arguments_model": VERSION,

@@ -13,7 +13,7 @@ _ENDS = 8192
 """How many bytes at the beginning and at the end hold the marks."""
 _HEADS = (
     rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="accmap" ',  # junit
-    rb"files,id,checklist,key,state,codes,megatron,mindformers,what\n",  # csv
+    rb"files,id,checklist,key,state,codes,megatron,mindformers,what(,a,b)?\n",  # csv
     rb"## (Findings|\xe5\x8f\x91\xe7\x8e\xb0)\n\n[^\n]+\n",  # markdown; in Chinese its title is another
     rb'\{"diagnostics": \[',  # json
     rb'\{"code": "[A-Z]{3}\d{3}", ',  # jsonl

@@ -324,7 +324,9 @@ def check_exit(run: Run) -> None:
 
 def check_source(run: Run) -> None:
     """`convert` says first that a run stops if lint has an error that stops it, and else not."""
-    stops = [entry["message"] for entry in run.found if entry["effect"] == "stops" and entry["severity"] == "error"]
+    loud = [entry for entry in run.found if entry["effect"] == "stops" and entry["severity"] == "error"]
+    # A flag that its parser may not know refuses nothing: its row is dropped.
+    stops = [entry["message"] for entry in loud if entry["code"] not in ("MAP002", "MAP042")]
     out = str(next(iter(run.files.values())).parent / "converted")
     code, _, err = run.run("convert", *run.given, *map(str, run.case.get("arguments", ())), "-o", out)
     assert ("SYN952" in err) == bool(stops), (code, err, stops)

@@ -98,7 +98,7 @@ def test_every_notation_is_written() -> None:
         assert mark in found
     assert any(len(yaml.compose(new).value) > 6 for new in (rewritten_yaml(text, Random(seed)) for seed in range(60)))  # type: ignore[union-attr]  # pyright: ignore
     side = sides_of({SCRIPT: (EXAMPLES / "qwen3_dense" / SCRIPT).read_text("utf-8")})[SCRIPT]
-    script = "".join(rewritten_launch(side.config, Random(seed)) for seed in range(20))
+    script = "".join(rewritten_launch(side.config, Random(seed)) for seed in range(80))
     for mark in ("--num-layers=", "'--num-layers'", '--nu"m-layers"', "VALUE_0=", ":-0}", "PART_0+=(", "\\\n", '[@]}"'):
         assert mark in script
     assert max(rewritten_launch(side.config, Random(seed)).count("--num-layers") for seed in range(80)) == 2

@@ -205,7 +205,7 @@ def test_a_vocabulary_that_a_file_leaves_open_is_the_other_files(tmp_path: Path)
 
 def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> None:
     def why(module: str, *changes: tuple[str, str]) -> dict[str, WorkerFailure]:
-        pair: Any = SimpleNamespace(configs=written(tmp_path, *changes))
+        pair: Any = SimpleNamespace(configs=written(tmp_path, *changes), labels=("megatron", "mindformers"))
         return _undecided_failures(pair, SeedResults((), [], {}, Divergence(module, "forward"), ()), "en")
 
     norm, opened = "decoder.layers.0.input_layernorm", ("--norm-epsilon 1e-06", "--norm-epsilon $EPS")

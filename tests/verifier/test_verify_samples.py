@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
-from accmap import convert
+from accmap import ReadOptions, convert
 from accmap.mapper.modules import fields_of
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.reader import read_config
@@ -59,7 +59,10 @@ def pair(case: dict[str, Any], folder: Path) -> tuple[Config, Config]:
     )
     config = read_config(str(script))
     sections = yaml.safe_load(
-        convert(read_config(str(plain)) if "said" in case or "mock-data" in flags else config).text
+        convert(
+            read_config(str(plain)) if "said" in case or "mock-data" in flags else config,
+            options=ReadOptions(mindformers="1.9"),
+        ).text
     )
     for key, value in case.get("yaml", {}).items():
         _change(sections, key, value)

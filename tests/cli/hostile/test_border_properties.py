@@ -198,7 +198,7 @@ def check(form: str, out: str, place: Place) -> None:
     elif form == "csv":
         harmless(out)
         rows = list(csv.reader(io.StringIO(out, newline="")))
-        assert {len(row) for row in rows} == {9}
+        assert {len(row) for row in rows} == {11}
         assert not [cell for row in rows for cell in row if runs_in_a_spreadsheet(cell)]
         for row in rows[1:]:
             named = visible(f"{place.script} {place.yaml}")

@@ -99,7 +99,7 @@ def test_what_the_first_steps_do_not_show_is_told_by_the_configurations(
     scripts = [tmp_path / "a.sh", tmp_path / "b.sh"]
     for script, more in zip(scripts, ("", option), strict=True):
         script.write_text(SCRIPT.format(more=more), "utf-8")
-    assert main(["convert", str(scripts[1]), "-o", str(tmp_path / "b.yaml")]) == 0, changed
+    assert main(["convert", str(scripts[1]), "--mindformers", "1.9", "-o", str(tmp_path / "b.yaml")]) == 0, changed
 
     other = tmp_path / "other.log"
     other.write_text(retold(logs[1].read_text("utf-8")), "utf-8")
@@ -159,7 +159,7 @@ def test_settings_that_are_not_known_decide_nothing(
     scripts = [tmp_path / "a.sh", tmp_path / "b.sh"]
     for script, words in zip(scripts, ("", more), strict=True):
         script.write_text(SCRIPT.format(more=words), "utf-8")
-    assert main(["convert", str(scripts[0]), "-o", str(tmp_path / "a.yaml")]) == 0
+    assert main(["convert", str(scripts[0]), "--mindformers", "1.9", "-o", str(tmp_path / "a.yaml")]) == 0
     by_fields = settings_told(equal_logs, list(map(str, scripts)), capsys)
     by_rules = settings_told(equal_logs, [str(scripts[1]), str(tmp_path / "a.yaml")], capsys)
     assert by_fields[:2] == by_rules[:2] == ("undecided", "undecided")

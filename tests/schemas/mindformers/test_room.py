@@ -7,10 +7,11 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 1016
+MOST = 1055
 """Lines of the modules below. The number only falls.
 
-It rose once, by 84: what a reader checks of kinds, and what goes on to MindSpore, are judged here since then.
+It rose twice, by 84 and by 39: what a reader checks of kinds, what goes on to MindSpore, and sections under another
+name are judged here since then.
 """
 SEMANTICS = {
     "legacy": "the older classes and their networks",
