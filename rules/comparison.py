@@ -78,13 +78,25 @@ def agreement_of(
     if subject.pair is None:
         return None
     left, right = subject.pair
-    versions = left.config.framework_version, right.config.framework_version
     both = _values_of_both(table, left, right)
     apart = _fields_apart(advice)
     known = [(name, a.value, b.value) for name, a, b in both if a.decided and b.decided]
     equal = [name for name, a, b in known if name not in apart and not (a is None and b is None)]
     undecided = tuple([str(name) for name, a, b in both if not (a.decided and b.decided)])
-    return Agreement(len(equal), sum(is_proved(name, *versions) for name in equal), undecided)
+    versions = _versions_of_proofs(subject)
+    proved = 0 if versions is None else sum(is_proved(name, *versions) for name in equal)
+    return Agreement(len(equal), proved, undecided)
+
+
+def _versions_of_proofs(subject: Subject) -> tuple[str, str] | None:
+    """The versions of Megatron-LM and MindSpore Transformers that proofs speak of: of no fork, and no dynamic graph."""
+    from ..mapper.translate.result import versions_of_proofs
+
+    pair = subject.of_two_frameworks
+    if pair is None:
+        return None
+    megatron, mindformers = ((side.recipe.version, side.recipe.dialect) for side in pair)
+    return versions_of_proofs(megatron, mindformers)
 
 
 def _values_of_both(
