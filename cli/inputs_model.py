@@ -28,6 +28,9 @@ class _Closed(BaseModel):
 class PairEntry(_Closed):
     """The two files of a pair, or two patterns whose * stand for the same: `a` and `b`, or a script and its YAML."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["a", "b"]}, {"required": ["megatron", "mindformers"]}]}
+    )
     a: Text = None
     b: Text = None
     megatron: Text = None

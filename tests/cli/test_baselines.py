@@ -96,7 +96,8 @@ def test_what_the_version_before_has_written_is_still_accepted(accmap, tmp_path:
     ):
         assert answer.code == 0
         assert "0 errors, 0 warnings, 0 pieces of advice, 46 suppressed in 2 files (1 pair; " in answer.out
-    assert accmap("convert", "megatron.sh", "-o", "new.yaml").code == 0
+    # The frameworks draw other weights, which was no loss then.
+    assert accmap("convert", "megatron.sh", "-o", "new.yaml", "--accept-loss", "init.std").code == 0
     assert accmap("convert", "megatron.sh", "-o", "other.yaml", "--strict").code == 1
     changed = (tmp_path / "before" / "ignored" / "mindformers.yaml").read_text("utf-8")
     (tmp_path / "before" / "ignored" / "mindformers.yaml").write_text(

@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _READ = ("en", "message", "what", "why", "title", "effect", "do", "advice", "consequence")
 """What a person reads of a catalogue's entry; examples have names of their own making."""
 _NAME = re.compile(r"(?<![\w./{-])(--[a-z][\w-]+|[a-z][a-z0-9]*(?:[._][a-z0-9]+)+)(?![\w/(=.-]|\.\w)")
-_FILE = (".py", ".json", ".txt", ".toml")
+_FILE = (".py", ".json", ".txt", ".toml", "example.yaml")
 NOT_SETTINGS = {
     "e.g", "torch_dist", "set_seed", "noaux_tc", "--key", "safe_load", "high_precision", "learned_absolute",
     "get_optimizer_param_scheduler", "check_runner_config",

@@ -114,11 +114,15 @@ TRIED_ELSEWHERE = {
     "no_common_rank": "needs two dumps: tests/cli/test_dump_compare.py",
     "names_differ": "needs two dumps: tests/cli/test_dump_compare.py",
     "written_now_lint": "is no refusal: the next command after one that wrote a file",
+    "folder_needs_a_folder": "needs a folder of YAMLs: tests/cli/test_upgrade.py",
+    "upgrades_yaml_alone": "names the command for a launch script: tests/cli/test_upgrade.py",
+    "no_version_of_any_framework": "names the command that lists the versions",
     "refused": "a framework refuses the run: what it requires is printed, and no option of accmap is",
 }
 WRONG_USE = {
     "beyond_the_first_epoch", "is_stored_as_which_is", "other_target", "no_yaml", "nothing_known_in_it",
-    "nothing_written",
+    "nothing_written", "one_place_to_write", "standard_input_has_no_place", "version_of_which_file",
+    "folder_needs_a_folder",
 }  # fmt: skip
 """Refusals of an option itself, which no other option settles."""
 

@@ -57,7 +57,7 @@ def test_a_configuration_with_faults(accmap: Any) -> None:
             ("fail-on", "enum", 3, 11),
             ("severity.NET001", "enum", 5, 10),
             ("pairs[0].steps", "type", 9, 9),
-            ("pairs[1]", "required", 10, 3),
+            ("pairs[1]", "anyOf", 10, 3),
             ("per-file-ignores.*.sh", "type", 13, 10),
         ],
     )

@@ -52,10 +52,12 @@ def words_of(line: str) -> list[str]:
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with everything that the pages name."""
-    for name in ("megatron.sh", "pretrain.sh", "FILE", "A", "SRC"):
+    for name in ("megatron.sh", "pretrain.sh", "gpu.sh", "npu.sh", "FILE", "A", "SRC"):
         shutil.copy(EXAMPLE / "megatron.sh", tmp_path / name)
     for name in ("mindformers.yaml", "train.yaml", "pretrain.yaml", "B"):
         shutil.copy(EXAMPLE / "mindformers.yaml", tmp_path / name)
+    shutil.copy(EXAMPLE / "mindformers.yaml", tmp_path / "old.yaml")
+    shutil.copy(EXAMPLE / "mindformers_dynamic.yaml", tmp_path / "new.yaml")
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     shutil.copytree(ROOT / "examples" / "qwen3_dense", tmp_path / "configs")
     script = (EXAMPLE / "megatron.sh").read_text("utf-8")
@@ -71,6 +73,8 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tokenizer = {"model": {"type": "BPE", "vocab": vocabulary, "merges": []}, "added_tokens": []}
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
     (tmp_path / "prompts.txt").write_text("ab\n")
+    for name in ("npu.jsonl", "gpu.jsonl"):
+        (tmp_path / name).write_text('{"question": "1+1?", "answer": "2"}\n{"question": "2+2?", "answer": "4"}\n')
     (tmp_path / "results.json").write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.712}}}))
     (tmp_path / "benchmark.csv").write_text("task,score\nmmlu,0.712\n")
     for name in ("megatron.log", "worker_0.log", "msrun_log/worker_0.log", "run_a.log", "run_b.log"):

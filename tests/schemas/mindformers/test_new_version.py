@@ -25,7 +25,8 @@ NEWEST = names("mindformers")[-1]
 NEXT = f"{number_of(NEWEST)[0]}.{number_of(NEWEST)[1] + 1}"
 BRANCH = "development"
 """A branch comes in by a line with its number and a label."""
-SECTION = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Add a MindSpore Transformers version\n")[2]
+_BEHIND = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Add a MindSpore Transformers version\n")[2]
+SECTION = _BEHIND.partition("\n## ")[0]
 (LINE,) = re.findall(r"```yaml\n(.*?)\n```", SECTION, re.DOTALL)
 COMMANDS = [
     line.split() for block in re.findall(r"```bash\n(.*?)```", SECTION, re.DOTALL) for line in block.splitlines()
