@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
-from ..schemas.border.text_output import emit, flush
+from ..schemas.border.text_output import emit, flush, trust_text
 from ..schemas.fast_records import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from ..schemas.border.text_output import Outgoing
 
@@ -58,6 +59,29 @@ def show_page(text: Outgoing, *, paged: bool = True) -> None:
     words = _pager() if paged and is_terminal() and text.count("\n") >= _screen_height() else []
     if not words or not _show_through_pager(words, text):
         emit(text)
+
+
+class _Gathered(io.StringIO):
+    """What is printed for a terminal, before it is shown."""
+
+    def isatty(self) -> bool:
+        """It stands on a terminal in the end."""
+        return True
+
+
+def print_paged(print_answer: Callable[[], None], *, paged: bool = True) -> None:
+    """Print an answer to a person line by line, or, if it is longer than the screen, through the pager."""
+    if not (paged and is_terminal() and _pager()):
+        print_answer()
+        return
+    from contextlib import redirect_stdout
+
+    gathered = _Gathered()
+    try:
+        with redirect_stdout(gathered):
+            print_answer()
+    finally:
+        show_page(trust_text(gathered.getvalue()))
 
 
 def _screen_height() -> int:

@@ -18,7 +18,7 @@ from ..exit_codes import FINE
 from ..inputs import open_input, require_run
 from ..messages_compiled import say as usage
 from ..reference.known_defects import as_record, defects_of_files, has_defect, known_defects
-from ..terminal import line_limit, pad, wants_colour, wrap
+from ..terminal import line_limit, pad, print_paged, wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -44,21 +44,32 @@ def run(args: DefectsArgs) -> int:
             raise UsageError(
                 usage.framework_version_and_since_choose(),
             )
-        if upgrade is not None:
-            return _print_upgrade(args.files[0], args.reading, args.stdin_filename, upgrade, args.format, args.lang)
-        return _print_defects(args.files[0], args.reading, args.stdin_filename, args.format, args.lang)
+        print_paged(lambda: _print_file(args, upgrade), paged=args.format == "text" and not args.no_pager)
+        return FINE
     rows = _select_defects(args.framework, args.version, args.since, upgrade)
     if args.format == "json":
         emit(json_text([as_record(code, row, args.lang) for code, row in rows.items()]))
         return FINE
+    print_paged(lambda: _print_table(rows, args.lang), paged=not args.no_pager)
+    return FINE
+
+
+def _print_table(rows: Mapping[str, Any], language: Language) -> None:
     colour = wants_colour()
     for code, row in rows.items():
-        severity = paint(pad(term(row["severity"], args.lang), 8), _STYLE[row["severity"]], colour)
+        severity = paint(pad(term(row["severity"], language), 8), _STYLE[row["severity"]], colour)
         head = f"{row['framework']} {row['affected']['versions']}"
-        kind, title = pad(term(row["evidence"]["kind"], args.lang), 9), row["title"][args.lang == "zh"]
+        kind, title = pad(term(row["evidence"]["kind"], language), 9), row["title"][language == "zh"]
         for line in wrap(f"{code}  {severity} {head:<24} {kind} {title}", line_limit(), "    "):
             say(line)
-    return FINE
+
+
+def _print_file(args: DefectsArgs, upgrade: tuple[str, str] | None) -> None:
+    name, reading, stdin_name = args.files[0], args.reading, args.stdin_filename
+    if upgrade is None:
+        _print_defects(name, reading, stdin_name, args.format, args.lang)
+    else:
+        _print_upgrade(name, reading, stdin_name, upgrade, args.format, args.lang)
 
 
 def _select_defects(
@@ -97,7 +108,7 @@ class _At(NamedTuple):
     found: Mapping[str, Diagnostic]
 
 
-def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> int:
+def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form: str, language: Language) -> None:
     """Print the defects that concern a file."""
     here = _read(*open_input(name, options, stdin_name))
     if form == "json":
@@ -106,12 +117,11 @@ def _print_defects(name: str, options: ReadOptions, stdin_name: str | None, form
     else:
         say(f"{paint(here.config.file, 'bold', wants_colour())}  {here.config.basis.text(language)}")
         _list(here.found.values(), language)
-    return FINE
 
 
 def _print_upgrade(
     name: str, options: ReadOptions, stdin_name: str | None, upgrade: tuple[str, str], form: str, language: Language
-) -> int:
+) -> None:
     """Print the changes that another version makes for a file."""
     source, options = open_input(name, options, stdin_name)
     framework = require_run(config_of(source, options, path=source.name)).framework
@@ -122,7 +132,7 @@ def _print_upgrade(
         answer: dict[str, Any] = {"file": after.config.file, "from": upgrade[0], "to": upgrade[1]}
         answer |= {key: [one.to_json(language) for one in listed] for key, listed in parts.items()}
         emit(json_text({**answer, "changed": [row.to_json() for row in changed]}))
-        return FINE
+        return
     say(f"{paint(after.config.file, 'bold', wants_colour())}  {framework} {upgrade[0]} → {upgrade[1]}")
     word: Callable[..., str] = usage.page("defects", language)
     for key, listed in parts.items():
@@ -135,7 +145,6 @@ def _print_upgrade(
         say(f"  {row.field or (row.a and row.a.key)}: {a} → {b}{impact}")
     if not changed:
         say(f"  {word('nothing')}")
-    return FINE
 
 
 def _parts(before: _At, after: _At) -> dict[str, list[Diagnostic]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import emit, json_text, page, paint, say, tell
+from ...schemas.border.text_output import emit, json_text, page, paint, say, tell, trust_text
 from ...schemas.diagnostic import UsageError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import NOTHING
 from ...schemas.shared_words import term
 from ..exit_codes import FINE, UNUSABLE
 from ..messages_compiled import say as words
-from ..terminal import columns, is_terminal, pad, wants_colour, width, wrap
+from ..terminal import columns, is_terminal, pad, print_paged, show_page, wants_colour, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +35,7 @@ def run(args: ExplainArgs) -> int:
     if len(asked) > 1 and _is_phrase(asked, args.lang):
         asked = [" ".join(asked)]  # `accmap explain warm up`
     code = FINE
+    answers: list[Outgoing] = []
     for word in asked:
         answer = explanation_of(word, args.lang, args.format)
         answer = answer or _candidates(candidates, word, args.lang, args.format)
@@ -43,7 +44,8 @@ def run(args: ExplainArgs) -> int:
             answer = _candidates(near_candidates, word, args.lang, args.format)
             code = UNUSABLE
         if answer is not None:
-            emit(answer)
+            answers.append(answer)
+    show_page(trust_text("".join(answers)), paged=args.format == "text" and not args.no_pager)
     return code
 
 
@@ -142,13 +144,17 @@ def run_rules(args: RulesArgs) -> int:
     if args.format == "json":
         emit(json_text(rows))
         return FINE
+    print_paged(lambda: _print_rules(rows, args.lang), paged=not args.no_pager)
+    return FINE
+
+
+def _print_rules(rows: Sequence[Mapping[str, Any]], language: Language) -> None:
     for row in rows:
-        mark = f" [{words.fixable().text(args.lang)}]" if row["fixable"] else ""
-        head = f"{row['code']}  {pad(term(row['severity'], args.lang), 8)} "
+        mark = f" [{words.fixable().text(language)}]" if row["fixable"] else ""
+        head = f"{row['code']}  {pad(term(row['severity'], language), 8)} "
         text = f"{head}{row['description']}{mark}"
         for line in wrap(text, width(), " " * columns(head)) if is_terminal() else [text]:
             say(line)
-    return FINE
 
 
 def _is_chosen(row: Mapping[str, Any], args: RulesArgs) -> bool:

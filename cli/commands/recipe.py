@@ -11,11 +11,15 @@ from ...schemas.shared_words import term
 from ..inputs import load, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import print_open, summary_line
-from ..terminal import line_limit, wants_colour, wrap
+from ..terminal import line_limit, print_paged, wants_colour, wrap
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
     from ...schemas.diagnostic import Language
+    from ...schemas.message import Words
     from ..arguments_compiled import RecipeArgs
 
 
@@ -32,9 +36,13 @@ def run(args: RecipeArgs) -> int:
             answer["fields"][name]["reason"] = reason.text(args.lang)  # type: ignore[index]  # pyright: ignore[reportIndexIssue]
         emit(json_text(answer))
     else:
-        _print_recipe(recipe, args.lang)
-        print_open(reasons, args.lang)
+        print_paged(lambda: _print_answer(recipe, reasons, args.lang), paged=not args.no_pager)
     return 0
+
+
+def _print_answer(recipe: Recipe, reasons: Mapping[FieldName, Words], language: Language) -> None:
+    _print_recipe(recipe, language)
+    print_open(reasons, language)
 
 
 def _print_recipe(recipe: Recipe, language: Language) -> None:

@@ -11,7 +11,7 @@ from ...schemas.shared_words import term
 from ..inputs import load, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import summary_line
-from ..terminal import line_limit, wants_colour, wrap
+from ..terminal import line_limit, print_paged, wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -38,8 +38,10 @@ def run(args: ShowArgs) -> int:
     if args.format == "json":
         emit(json_text(to_json(config, shown, args.lang)))
     else:
-        _Page(config, args.lang, wants_colour()).write(
-            shown, everything=args.all or bool(args.only), patterns=args.only
+        shown_page = _Page(config, args.lang, wants_colour())
+        print_paged(
+            lambda: shown_page.write(shown, everything=args.all or bool(args.only), patterns=args.only),
+            paged=not args.no_pager,
         )
     return 0
 

@@ -124,6 +124,35 @@ def test_a_text_longer_than_the_screen_goes_through_the_pager(
         assert (folder / "paged.txt").read_text("utf-8") == plain.out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", "planted/megatron.sh", "--all"),
+        ("recipe", "planted/megatron.sh"),
+        ("explain", "OPT013", "MOE006"),
+        ("rules",),
+        ("defects",),
+        ("defects", "planted/megatron.sh", "--from", "0.12", "--to", "0.16"),
+    ],
+)
+def test_other_long_texts_go_through_the_pager(
+    words: tuple[str, ...], accmap, folder: Path, terminal: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pager = folder / "pager"
+    pager.write_text("#!/bin/sh\ncat > paged.txt\n")
+    pager.chmod(0o755)
+    terminal(80)
+    for name in ("ACCMAP_PAGER", "CI"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PAGER", str(pager))
+    monkeypatch.setenv("LINES", "12")
+    plain = accmap(*words, "--no-pager")
+    assert not (folder / "paged.txt").exists()
+    answer = accmap(*words)
+    assert (answer.code, answer.out) == (plain.code, "")
+    assert (folder / "paged.txt").read_text("utf-8") == plain.out
+
+
 def test_diff_shows_every_row_that_is_not_equal_in_the_pager_too(
     accmap, folder: Path, terminal: Callable[[int], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
