@@ -73,6 +73,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     tokenizer = {"model": {"type": "BPE", "vocab": vocabulary, "merges": []}, "added_tokens": []}
     (tmp_path / "tokenizer.json").write_text(json.dumps(tokenizer))
     (tmp_path / "prompts.txt").write_text("ab\n")
+    model = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 2, "hidden_size": 64}
+    model |= {"num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 1000}
+    (tmp_path / "config.json").write_text(json.dumps(model))
     for name in ("npu.jsonl", "gpu.jsonl"):
         (tmp_path / name).write_text('{"question": "1+1?", "answer": "2"}\n{"question": "2+2?", "answer": "4"}\n')
     (tmp_path / "results.json").write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.712}}}))
