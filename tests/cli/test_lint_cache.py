@@ -133,7 +133,7 @@ def _is_noted(folder: Path, run: dict[str, Any], keys: list[str]) -> None:
 
 
 def test_after_an_edit_of_any_input_the_cache_answers_as_a_run_does(tmp_path: Path) -> None:
-    found = _run("answers_of_cache.py", CASES[:2], str(tmp_path), "2")
+    found = _run("answers_of_cache.py", CASES[:1], str(tmp_path), "2")
     assert found["differing"] == []
     assert found["cached"] >= found["compared"] // 3
 
