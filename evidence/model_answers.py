@@ -34,6 +34,7 @@ from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
 from ..schemas.verdict import Unseen, conclude
 from .bounded_files import parse_json
+from .data.tokenizer_comparison import first_difference
 from .messages_compiled import say
 from .score_names_compiled import ANSWER_ENDS, ANSWERS, JUDGED, QUESTION_IDS, QUESTIONS
 
@@ -517,23 +518,12 @@ class _Judgements:
 
 
 def _row(question: str, a: str, b: str, encode: Callable[[str], list[int]] | None) -> AnswerRow:
-    at = _first_difference(a, b)
+    at = first_difference(a, b)
     if encode is None:
         common = a[:at].split()
         starts_word = at == 0 or a[at - 1].isspace() or all(text[at : at + 1].strip() == "" for text in (a, b))
         return AnswerRow(question, a, b, at + 1, len(common) + (1 if starts_word else 0))
-    return AnswerRow(question, a, b, at + 1, _first_difference(encode(a), encode(b)) + 1)
-
-
-def _first_difference(a: Sequence[object], b: Sequence[object]) -> int:
-    low, high = 0, min(len(a), len(b))
-    while low < high:  # slices compare fast: halve what is not known
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    return AnswerRow(question, a, b, at + 1, first_difference(encode(a), encode(b)) + 1)
 
 
 def plain_text(text: str) -> str:
