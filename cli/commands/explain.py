@@ -9,7 +9,7 @@ from ...schemas.message import NOTHING
 from ...schemas.shared_words import term
 from ..exit_codes import FINE, UNUSABLE
 from ..messages_compiled import say as words
-from ..terminal import columns, is_terminal, pad, print_paged, show_page, wants_colour, width, wrap
+from ..terminal import columns, line_limit, pad, print_paged, show_page, wants_colour, width, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -153,7 +153,7 @@ def _print_rules(rows: Sequence[Mapping[str, Any]], language: Language) -> None:
         mark = f" [{words.fixable().text(language)}]" if row["fixable"] else ""
         head = f"{row['code']}  {pad(term(row['severity'], language), 8)} "
         text = f"{head}{row['description']}{mark}"
-        for line in wrap(text, width(), " " * columns(head)) if is_terminal() else [text]:
+        for line in wrap(text, line_limit(), " " * columns(head)):
             say(line)
 
 
