@@ -59,3 +59,10 @@ def test_no_entry_stands_twice(name: str) -> None:
 def test_they_lead_to_each_other() -> None:
     assert "](CHANGELOG.zh-CN.md)" in (ROOT / "CHANGELOG.md").read_text("utf-8")
     assert "](CHANGELOG.md)" in (ROOT / "CHANGELOG.zh-CN.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["CHANGELOG.md", "CHANGELOG.zh-CN.md"])
+def test_a_release_is_read_in_minutes(name: str) -> None:
+    text = (ROOT / name).read_text("utf-8")
+    releases = [len(part.encode()) for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:]]
+    assert max(releases) <= 8192, releases
