@@ -143,14 +143,19 @@ def _place_at(entry: Diagnostic, setting: Setting) -> Diagnostic:
     return entry._replace(span=setting.span, related=tuple(related))
 
 
-def fields_of_key(side: Side, key: str) -> list[str]:
+_fields_of_keys: dict[tuple[str, str], dict[str, list[str]]] = {}
+
+
+def fields_of_key(side: Side, key: str) -> Sequence[str]:
     """The fields that a key decides before all others."""
-    found: list[str] = []
-    for row in table().rows:
-        wanted = row.side(side_of(side.config), side.config.framework_version)
-        if wanted is None:
-            continue
-        names = [name for one in (*wanted.keys[:1], *wanted.read[:1]) for name in one.split("|")]
-        if key in names or (len(wanted.keys) == 1 and key in wanted.aliases):
-            found += row.fields
-    return found
+    name, version = side_of(side.config), side.config.framework_version
+    known = _fields_of_keys.get((name, version))
+    if known is None:
+        fields: dict[str, list[str]] = {}
+        for row in table().rows:
+            if (wanted := row.side(name, version)) is not None:
+                names = [one for listed in (*wanted.keys[:1], *wanted.read[:1]) for one in listed.split("|")]
+                for one in dict.fromkeys((*names, *(wanted.aliases if len(wanted.keys) == 1 else ()))):
+                    fields.setdefault(one, []).extend(row.fields)
+        known = _fields_of_keys[name, version] = fields
+    return known.get(key, ())

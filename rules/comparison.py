@@ -49,13 +49,14 @@ def differences(subject: Subject, table: Mapping[FieldName, Compared]) -> Iterat
         return
     left, right = subject.pair
     first, second = (map(side.recipe.fields.get, table) for side in (left, right))
+    report = _report_briefly if subject.is_trial else _report
     for (name, compared), a, b in zip(table.items(), first, second, strict=True):
         if a is b or (a is not None and b is not None and _is_one_value(a, b)):
             continue
         row = difference_of(name, left.recipe, right.recipe)
         if row is None or row.status == "equal" or is_neutral(row) or _is_ignored(row):
             continue
-        found = _report(name, compared, row, left, right)
+        found = report(name, compared, row, left, right)
         if found is not None:
             yield compared.code, found
 
@@ -131,6 +132,21 @@ def _report(name: FieldName, compared: Compared, row: Difference, left: Side, ri
     return _report_difference(name, compared, row, left, right)
 
 
+def _report_briefly(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
+    """The place and the severity of what `_report` reports; nothing of what is advice, or would be no difference."""
+    if not all(side is None or side.decided for side in (row.a, row.b)) or row.status == "undecided":
+        return None
+    if row.status in ("only-a", "only-b") and not _has_neutral(name, compared):
+        found = _report_one_side(name, compared, row, left, right)
+        return None if found is None or found.severity == "info" else found
+    severity = _severity_of_difference(name, compared, row, left, right)
+    if severity == "info":
+        return None
+    # The sentence only tells the fields of one place apart.
+    values: dict[str, object] = dict.fromkeys(_VALUES_OF_DIFFERENCE, name)
+    return Found(on(_main_side(name, left, right), name), values, fields=(name,), severity=severity)
+
+
 def _has_neutral(name: FieldName, compared: Compared) -> bool:
     """True if the side without a value is known to behave in some way, or the rule speaks of it anyway."""
     return compared.one_sided or vocabulary()[name].default is not None
@@ -148,7 +164,7 @@ def _report_difference(name: FieldName, compared: Compared, row: Difference, lef
         return found._replace(values=said, variant="alike", severity="info")
     if row.counts is False:
         return found._replace(variant="idle", severity="info") if any(written) else None
-    severity = _severity(name, compared, row, left, right)
+    severity = _severity_of_difference(name, compared, row, left, right)
     harmless = severity == "info"
     if harmless and (_is_unasked(name, written) or (None not in sides and _is_housekeeping(name, left, right))):
         return None
@@ -215,11 +231,14 @@ def _mark_one_side(found: Found, name: FieldName, given: str, without: Side) -> 
     return found if told else found._replace(variant=f"only {given}")
 
 
-def _severity(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
-    """The rule's severity; a difference that the tables know to change no number is advice."""
+def _severity_of_difference(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
+    """The rule's severity; advice if the tables know that no number changes, a warning if that cannot be read."""
+    if row.why is not None or row.counts is False:
+        return "info"
     if changes_numbers(name, left.recipe, right.recipe):
-        return "error"
-    return "info" if row.impact != "numerics" and _is_numeric(name) else compared.severity
+        return "warning" if row.counts is None else "error"
+    severity = "info" if row.impact != "numerics" and _is_numeric(name) else compared.severity
+    return "warning" if row.counts is None and severity == "error" else severity
 
 
 def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
@@ -231,10 +250,7 @@ def _mark_conditional(found: Found, name: FieldName, left: Side, right: Side) ->
     """A difference that counts only where a value that cannot be read lets it."""
     fields = open_deciding_fields(name, left.recipe, right.recipe)
     gate, gate_zh = join_words(map(labels, fields), "semicolon").both()
-    severity = "warning" if found.severity == "error" else found.severity
-    return found._replace(
-        values={**found.values, "gate": gate, "gate_zh": gate_zh}, variant="depends", severity=severity
-    )
+    return found._replace(values={**found.values, "gate": gate, "gate_zh": gate_zh}, variant="depends")
 
 
 def _is_housekeeping(name: FieldName, left: Side, right: Side) -> bool:
@@ -258,6 +274,10 @@ def _is_written(value: OneSide | None) -> bool:
     return value is not None and value.origin == "explicit"
 
 
+_SIDED_VALUES = ("a", "a_side", "a_from", "a_from_zh", "b", "b_side", "b_from", "b_from_zh")
+_VALUES_OF_DIFFERENCE: tuple[str, ...] = ("field", "label", "label_zh", *_SIDED_VALUES)
+
+
 def difference(
     name: FieldName, first: object, second: object, left: Side, right: Side, *, main: Side | None = None
 ) -> Found:
@@ -272,15 +292,20 @@ def difference(
         **side_values(left, right),
     }
     notes: list[Note] = []
-    if main is None:
-        main = right if places_of(right).spots(name) else left
-        if main is right and places_of(left).suspects(name) and not places_of(right).suspects(name):
-            main = left  # a file that is at odds with itself is to blame before one that is not
+    main = _main_side(name, left, right) if main is None else main
     for side, letter in ((left, "a"), (right, "b")):
         spots = places_of(side).spots(name)
         values[f"{letter}_from"], values[f"{letter}_from_zh"] = describe_origin(side, name, spots).both()
         notes += _notes(side, name, spots, primary=side is main, title=values[f"{letter}_side"])
     return Found(on(main, name), values, tuple(notes), (name,))
+
+
+def _main_side(name: FieldName, left: Side, right: Side) -> Side:
+    """The side where a difference stands: the right one, if it can write the field."""
+    main = right if places_of(right).spots(name) else left
+    if main is right and places_of(left).suspects(name) and not places_of(right).suspects(name):
+        return left  # a file that is at odds with itself is to blame before one that is not
+    return main
 
 
 def side_values(left: Side, right: Side) -> dict[str, object]:

@@ -108,9 +108,12 @@ class _Run:
                 if self.subject.is_pair and kind.code in ROLES["validated-value"]:
                     kind = kind._replace(severity="info")
                 kind = self.selection.severity(kind)
-                from .repairs import with_fix
+                problem = problem._replace(kind=kind)
+                if self.with_fixes:
+                    from .repairs import with_fix
 
-                self.found.append(_where_it_stands(with_fix(problem._replace(kind=kind), side)))
+                    problem = with_fix(problem, side)
+                self.found.append(_where_it_stands(problem))
 
     def all_rules(self, more: Sequence[Rule]) -> bool:
         """Everything that is found, each once; False for what is no training of a GPT model, which has no rules."""

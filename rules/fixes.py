@@ -228,7 +228,8 @@ class _Mender:
         sides = tuple(new if one is side else one for one in self.subject.sides)
         others = tuple(f"{self.subject.letter(one)}: " for one in self.subject.sides if one is not side)
         kept = {name: value for name, value in self.subject.worked_out.items() if name.startswith(others)}
-        changed = self.subject._replace(sides=sides, worked_out=kept, reread=None)
+        is_trial = all(entry.kind.severity != "info" for entry in done)
+        changed = self.subject._replace(sides=sides, worked_out=kept, reread=None, is_trial=is_trial)
         return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]]), done
 
 

@@ -89,6 +89,8 @@ class Subject(NamedTuple):
     """The file that a rule about one framework looks at, if both files are of that framework."""
     target: tuple[str | None, str | None] = (None, None)
     """The version and the dialect of MindSpore Transformers that a script without a partner is held to; None: usual."""
+    is_trial: bool = False
+    """True for a text in which a fix is tried: its findings are counted, and their words and repairs are not needed."""
 
     @property
     def is_pair(self) -> bool:
