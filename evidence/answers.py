@@ -636,7 +636,7 @@ class LogsJson(Open):
 class CheckpointJson(Open):
     """The checkpoint that was read."""
 
-    framework: Literal["megatron", "mindformers"]
+    framework: Literal["megatron", "mindformers", "huggingface"]
     form: Literal["torch", "torch_dist", "safetensors", "ckpt"]
     iteration: int | None
 
@@ -644,7 +644,7 @@ class CheckpointJson(Open):
 class ConvertedToJson(Open):
     """What was written."""
 
-    framework: Literal["megatron", "mindformers"]
+    framework: Literal["megatron", "mindformers", "huggingface"]
     form: Literal["torch", "torch_dist", "safetensors"]
     directory: str
 
@@ -677,6 +677,18 @@ class LeftOutJson(Open):
     """What it means for the run, where it means something."""
 
 
+class DequantizedJson(Open):
+    """8-bit weights that were written as wider numbers: each number times the scale of its block, in float32."""
+
+    tensors: int
+    scale: str
+    """What the name of a scale ends with."""
+    block: list[int]
+    """Rows and columns that have one scale."""
+    dtype: str
+    """The type that they were cast to."""
+
+
 class WeightsConvertJson(Open):
     """`accmap weights convert`."""
 
@@ -687,6 +699,7 @@ class WeightsConvertJson(Open):
     numbers: int
     dtypes: list[str]
     vocabulary: VocabularyRowsJson | None
+    dequantized: DequantizedJson | None
     left_out: list[LeftOutJson]
     configurations: list[str]
     findings: list[DiagnosticJson]

@@ -114,9 +114,14 @@ OPEN = 0
 """Rows of a vocabulary that the file leaves to the tokenizer."""
 
 
-def expected_weights(recipe: Recipe) -> dict[str, Shape]:
-    """Every parameter that the model of a file has, with its shape; `OPEN` rows where only the tokenizer knows them."""
-    return dict(_Sizes(recipe).weights())
+def expected_weights(recipe: Recipe, further: int | None = None) -> dict[str, Shape]:
+    """Every parameter that the model of a file has, with its shape; `OPEN` rows where only the tokenizer knows them.
+
+    `further` is the number of layers of multi-token prediction, if the file does not decide it.
+    """
+    sizes = _Sizes(recipe)
+    sizes.further = sizes.further if further is None else further
+    return dict(sizes.weights())
 
 
 def _require_sizes(recipe: Recipe) -> None:

@@ -447,6 +447,13 @@ def is_further_prediction(name: str) -> bool:
     return _MTP.fullmatch(name) is not None
 
 
+def predicted_layer(name: str) -> int:
+    """The number of the layer of multi-token prediction that a parameter belongs to."""
+    found = _MTP.fullmatch(name)
+    assert found is not None, name
+    return int(found[2])
+
+
 @cache
 def _renames_of_framework(framework: Framework) -> Mapping[str, str]:
     from ..mappings.weights_compiled import RENAMES
@@ -549,14 +556,52 @@ class HuggingfaceParts(NamedTuple):
 
 
 @cache
-def parts_of(name: str, family: str) -> HuggingfaceParts | None:
-    """The parameters that a family's model has for a Megatron-Core parameter; None where no row knows it."""
+def parts_of(name: str, family: str, layers: int = 0) -> HuggingfaceParts | None:
+    """The parameters that a family's model has for a Megatron-Core parameter; None where no row knows it.
+
+    Layers of multi-token prediction are counted behind the decoder's, of which there are `layers`.
+    """
+    predicting = _MTP.fullmatch(name)
+    further = "" if predicting is None else str(layers + int(predicting[2]))
+    if predicting is not None and has_further_layers(family):
+        name = _PREDICTING_BLOCK.sub(f"decoder.layers.{further}.", name)
     for row in _huggingface_rows(family):
         found = row.pattern.fullmatch(name)
         if found is not None:
-            values = found.groupdict()
+            values = {**found.groupdict(), "further": further}
             return HuggingfaceParts(tuple(fill_template(part, values) for part in row.parts), row.relation, row.turned)
     return None
+
+
+_PREDICTING_BLOCK = re.compile(r"mtp\.layers\.\d+\.transformer_layer\.")
+_HUGGINGFACE_LAYER = re.compile(r"model\.layers\.(\d+)\..*")
+
+
+def has_further_layers(family: str) -> bool:
+    """True if a family's published checkpoints hold layers of multi-token prediction behind the decoder's."""
+    from ..mappings.weights_huggingface_compiled import PREDICTING
+
+    return family in PREDICTING
+
+
+def repeated_parts(layer: int) -> tuple[tuple[str, str], ...]:
+    """Megatron-Core's parameters that this layer of multi-token prediction repeats, each with its name there."""
+    from ..mappings.weights_huggingface_compiled import COPIES
+
+    return tuple((name, fill_template(copy, {"further": str(layer)})) for name, copy in COPIES)
+
+
+def prediction() -> Beside:
+    """The name of layers of multi-token prediction that a configuration does not ask for."""
+    from ..mappings.weights_huggingface_compiled import PREDICTION
+
+    return Beside(*PREDICTION)
+
+
+def huggingface_layer(name: str) -> int | None:
+    """The number of the layer that a parameter of transformers belongs to."""
+    found = _HUGGINGFACE_LAYER.fullmatch(name)
+    return None if found is None else int(found[1])
 
 
 def homeless(family: str) -> Words | None:

@@ -299,7 +299,16 @@ def _huggingface_weights() -> dict[str, Any]:
                 raise ValueError(f"weights_huggingface.yaml: {megatron}: {how}")
             rows.append((megatron, names, relation, how[1:] == ["turned"], families))
     homeless = {family: (one["en"], one["zh"]) for family, one in table["homeless"].items()}
-    return {"PARAMETERS": tuple(rows), "OTHERS": tuple(table["others"]), "HOMELESS": homeless}
+    copies: dict[str, Any] = table["copies"]
+    repeating: list[list[str]] = copies["rows"]
+    return {
+        "PARAMETERS": tuple(rows),
+        "PREDICTING": tuple(copies["families"]),
+        "COPIES": tuple(tuple(row) for row in repeating),
+        "PREDICTION": (copies["en"], copies["zh"]),
+        "OTHERS": tuple(table["others"]),
+        "HOMELESS": homeless,
+    }
 
 
 def _table(name: str) -> dict[str, Any]:

@@ -143,6 +143,7 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
         "numbers": done.numbers,
         "dtypes": list(done.dtypes),
         "vocabulary": None if done.vocabulary is None else done.vocabulary._asdict(),
+        "dequantized": None if done.dequantized is None else done.dequantized._asdict(),
         "left_out": [
             {
                 "what": what.zh if language == "zh" else what.en,
@@ -169,6 +170,11 @@ def _page(done: Conversion, output: str, language: Language) -> None:
         say(f"  {word('vocabulary', done.vocabulary.before, done.vocabulary.after)}")
         if done.vocabulary.after < done.vocabulary.before and done.source == "megatron":
             say(f"  {word('fewer')}")
+    made = done.dequantized
+    if made is not None:
+        kept = "" if made.dtype == "F32" else word("keep_float32")
+        block = "×".join(map(str, made.block))
+        say(f"  {word('dequantized', made.tensors, block, made.scale, made.dtype)}{kept}")
     for what, amount in done.beside.items():
         named = what.zh if language == "zh" else what.en
         say(f"  {word('beside', amount.tensors, named, in_bytes(amount.size))}")

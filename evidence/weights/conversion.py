@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.differences import differences
@@ -16,6 +17,7 @@ from ...mapper.weights import WeightTable
 from ...schemas.config import partner
 from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
+from ...schemas.shared_words import join_words
 from ...schemas.versions import number_of
 from .huggingface_files import INDEX, huggingface_units, index_text, safetensors_shards
 from .megatron_dist import distributed_units
@@ -24,6 +26,7 @@ from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
 from .model import SHARD, TRACKER, VOCABULARY, View, checkpoint_at, differing_copies
 from .names_compiled import DESCRIBING
+from .number_types_compiled import EIGHT_BITS
 from .opening import Sides, open_checkpoint, shift_norm_scales, sides_of, written_model
 from .target_files import MANIFEST, Unit, Writer, Written, cast_to, check_manifest, read_manifest
 from .tensor_files import Global, Made
@@ -42,6 +45,8 @@ if TYPE_CHECKING:
 
 
 _RELEASE = "release"
+_BFLOAT16 = "BF16"
+"""What 8-bit weights become without `--dtype`, as their publisher writes them (`fp8_cast_bf16.py`)."""
 
 
 class Request(NamedTuple):
@@ -86,6 +91,19 @@ class Conversion(NamedTuple):
     beside: Mapping[Beside, Amount]
     configuration: tuple[str, ...]
     findings: tuple[Diagnostic, ...]
+    dequantized: DequantizedTensors | None = None
+
+
+class DequantizedTensors(NamedTuple):
+    """The 8-bit tensors of a checkpoint that were written as wider numbers."""
+
+    tensors: int
+    scale: str
+    """What the name of a scale ends with."""
+    block: tuple[int, int]
+    """Rows and columns that have one scale."""
+    dtype: str
+    """The type they were written in."""
 
 
 class Plan(NamedTuple):
@@ -138,7 +156,16 @@ def convert(
         plan.model.beside,
         tuple(dict.fromkeys((plan.sides.megatron.source, plan.sides.mindformers.source))),
         tuple(writer.findings),
+        _dequantized_tensors(request, plan.model),
     )
+
+
+def _dequantized_tensors(request: Request, model: Model) -> DequantizedTensors | None:
+    made = model.dequantized
+    if made is None or not made.weights:
+        return None
+    dtype = _BFLOAT16 if request.dtype is None else CHOSEN[request.dtype]
+    return DequantizedTensors(sum(made.weights.values()), made.suffix, made.block, dtype)
 
 
 def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> Plan:
@@ -162,7 +189,11 @@ def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOp
     table = WeightTable(sides.layout)
     weights = shift_norm_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
     kept = {name for name in weights if (pairing := table.find_pairing("megatron", name)) is not None and pairing.kept}
-    weights = {name: weight if name in kept else cast_to(name, weight, dtype) for name, weight in weights.items()}
+    scaled: Mapping[str, int] = {} if model.dequantized is None else model.dequantized.weights
+    weights = {
+        name: weight if name in kept else cast_to(name, weight, dtype or (_BFLOAT16 if name in scaled else None))
+        for name, weight in weights.items()
+    }
     units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
     return Plan(checkpoint, sides, target, model, weights, units, vocabulary)
 
@@ -200,13 +231,45 @@ def _check_arranged(sides: Sides, framework: Framework, target: Framework) -> No
 def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, framework: Framework) -> None:
     unknown = [*model.unknown, *(name for name in model.weights if name not in wanted)]
     if unknown:
-        raise RefusedError(problem(say.unknown(names=list_names(unknown), side=framework), path))
+        spelled = model.spellings or {name: (written,) for name, written in model.written_as.items()}
+        known = [one for names in spelled.values() for one in names]
+        raise RefusedError(problem(say.unknown(names=name_unknown(unknown, known), side=framework), path))
     missing = [name for name in wanted if name not in model.weights]
     if missing:
         count = len(missing)
         counted = say.counted_weights(count=len(wanted), missing=count)
-        said = say.missing(path=path, names=list_names(missing), source=source, counted=counted)
+        named = list_names(", ".join(model.spell(name)) for name in missing)
+        said = say.missing(path=path, names=named, source=source, counted=counted)
         raise RefusedError(problem(said, path))
+
+
+_KINDS = 6
+_NUMBER = re.compile(r"\d+")
+
+
+def name_unknown(unknown: Sequence[str], known: Sequence[str]) -> Words:
+    """Tensors that no row knows: one of each kind, how many there are of it, and the nearest known key."""
+    kinds: dict[str, list[str]] = {}
+    for name in unknown:
+        kinds.setdefault(_NUMBER.sub("0", name), []).append(name)
+    patterns = {_NUMBER.sub("0", name): name for name in known}
+    named = [_name_kind(names, kind, patterns) for kind, names in list(kinds.items())[:_KINDS]]
+    more = say.further_kinds(count=len(kinds) - _KINDS) if len(kinds) > _KINDS else None
+    return join_words([*named, *([] if more is None else [more])])
+
+
+def _name_kind(names: Sequence[str], kind: str, patterns: Mapping[str, str]) -> Words:
+    from difflib import get_close_matches
+
+    nearest = next(iter(get_close_matches(kind, patterns, 1)), None)
+    first = names[0]
+    counted: object = first if len(names) == 1 else say.first_of_kind(name=first, count=len(names))
+    if nearest is None:
+        return say.unknown_tensor(name=counted)
+    numbers = iter(_NUMBER.findall(first))
+    alike = nearest.count("0") == kind.count("0")
+    key = _NUMBER.sub(lambda found: next(numbers, found[0]), patterns[nearest]) if alike else patterns[nearest]
+    return say.unknown_but_near(name=counted, key=key)
 
 
 def _check_copies(model: Model) -> None:
@@ -316,7 +379,9 @@ def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
         return
     if plan.target == "huggingface":
         yield INDEX, index_text(plan.units)
-        yield FILE, written_model(plan.sides.of("huggingface").config)
+        is_quantized = any(weight.dtype in EIGHT_BITS for weight in plan.weights.values())
+        without = () if is_quantized else ("quantization_config",)
+        yield FILE, written_model(plan.sides.of("huggingface").config, without)
         return
     where = {name: unit.path for unit in plan.units for name in unit.weights}
     yield MAP, json.dumps(where, indent=2) + "\n"

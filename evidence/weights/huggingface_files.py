@@ -1,4 +1,9 @@
-"""A model folder of transformers: its `config.json`, and safetensors with its parameters."""
+"""A model folder of transformers: its `config.json`, and safetensors or `pytorch_model*.bin` with its parameters.
+
+Published FP8 weights stand beside a scale for each block of rows and columns (`weight_scale_inv`). They are read as
+their publisher reads them: the number and its block's scale multiplied in float32
+(deepseek-ai/DeepSeek-V3 `inference/kernel.py:weight_dequant_kernel`).
+"""
 
 # ruff: noqa: D102 - the methods are those of `Checkpoint`
 
@@ -6,24 +11,50 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.weight_layout import UndecidedSizeError, expected_weights, layout_of
-from ...mapper.weights import beside_a_model, homeless, parts_of
+from ...mapper.weights import (
+    beside_a_model,
+    by_group,
+    by_kind,
+    has_further_layers,
+    homeless,
+    huggingface_layer,
+    layer_of,
+    parts_of,
+    predicted_layer,
+    prediction,
+    repeated_parts,
+)
 from ...schemas.border.file_input import read_text
 from ...schemas.config import ReadOptions
 from ...schemas.huggingface.model_config import FILE
+from ...schemas.plain_values import is_list
 from ...schemas.reader import config_of
 from .messages_compiled import say
 from .mindformers_files import whole_parameters
-from .model import Amount, Copy, Model, count
+from .model import PICKLED, Amount, Copy, EightBitWeights, Model, count
+from .number_types_compiled import EIGHT_BITS
 from .target_files import Unit
-from .tensor_files import header_bytes, read_header
-from .weight import Computed, RefusedError, join_weights, list_names, problem, raise_unreadable, rows_of, transform
+from .tensor_files import header_bytes, read_parameters
+from .weight import (
+    Computed,
+    RefusedError,
+    join_weights,
+    list_names,
+    problem,
+    raise_garbled,
+    raise_unreadable,
+    reorder_rows,
+    rows_of,
+    scale_blocks,
+    transform,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...mapper.weights import Beside, HuggingfaceParts, Layout
     from ...schemas.config import Config
@@ -31,20 +62,26 @@ if TYPE_CHECKING:
     from .weight import Shape, Weight
 
 INDEX = "model.safetensors.index.json"
+_BIN_INDEX = "pytorch_model.bin.index.json"
 _EMBEDDING, _OUTPUT = "embedding.word_embeddings.weight", "output_layer.weight"
+_SCALE = "_scale_inv"
+_BLOCK = (128, 128)
+"""Rows and columns of a block, if `config.json` names none."""
 
 
 def _transformers_files(names: list[str]) -> list[str]:
     """The files that transformers loads, where others lie beside them: the same weights in another form."""
     own = [name for name in names if name == INDEX or (name.startswith("model") and name.endswith(".safetensors"))]
-    return own or names
+    if own or any(name.endswith(".safetensors") for name in names):
+        return own or [name for name in names if name != _BIN_INDEX]
+    return [name for name in names if name == _BIN_INDEX or (name.startswith(PICKLED) and name.endswith(".bin"))]
 
 
 class HuggingFaceFiles:
     """A folder that transformers loads, or its only file of weights."""
 
     framework: Literal["huggingface"] = "huggingface"
-    form: Literal["safetensors"] = "safetensors"
+    form: Literal["safetensors", "torch"] = "safetensors"
     iteration: int | None = None
     arguments: Mapping[str, Any] | None = None
 
@@ -54,11 +91,40 @@ class HuggingFaceFiles:
         described = os.path.join(os.path.dirname(found.folder) if alone else found.folder, FILE)
         self.config: Config = config_of(read_text(described), ReadOptions(), path=described)
         """What its `config.json` says."""
-        self._tensors: Mapping[str, Weight] = (
-            read_header(found.folder)
+        self.form = "torch" if found.form == "torch" else "safetensors"
+        stored: Mapping[str, Weight] = (
+            read_parameters(found.folder)
             if alone
             else dict(whole_parameters(found.folder, _transformers_files(sorted(os.listdir(found.folder)))))
         )
+        self._scaled: set[str] = set()
+        self._block = _block_size(self.config)
+        self._tensors: Mapping[str, Weight] = dict(self._dequantize(stored))
+
+    def _dequantize(self, stored: Mapping[str, Weight]) -> Iterator[tuple[str, Weight]]:
+        """The parameters as their network computes with them: FP8 ones times their scales, without these."""
+        for name, weight in stored.items():
+            scaled = stored.get(name.removesuffix(_SCALE)) if name.endswith(_SCALE) else None
+            if scaled is not None and scaled.dtype in EIGHT_BITS:
+                continue
+            scale = stored.get(name + _SCALE)
+            if weight.dtype not in EIGHT_BITS:
+                yield name, weight
+                continue
+            if scale is None:
+                raise_unreadable(say.scale_missing(tensor=name, file=weight.file, scale=name + _SCALE), weight.file)
+            rows, columns = self._block
+            wanted = [-(-weight.shape[0] // rows), -(-weight.shape[-1] // columns)] if len(weight.shape) == 2 else []
+            if list(scale.shape) != wanted or scale.dtype != "F32":
+                found = f"{scale.dtype} {list(scale.shape)}"
+                asked = f"F32 {wanted}"
+                source = f"{name} {list(weight.shape)}"
+                raise_unreadable(
+                    say.shape(tensor=name + _SCALE, file=scale.file, found=found, wanted=asked, source=source),
+                    scale.file,
+                )
+            self._scaled.add(name)
+            yield name, scale_blocks(weight, scale, self._block)
 
     def shapes(self) -> Mapping[str, Shape]:
         return {name: weight.shape for name, weight in self._tensors.items()}
@@ -73,33 +139,60 @@ class HuggingFaceFiles:
         if why is not None:
             raise_unreadable(say.homeless(family=family, why=why), self.config.file)
         try:
-            layout, wanted = layout_of(recipe), expected_weights(recipe)
+            further = sum(name.endswith(".eh_proj.weight") for name in view.wanted or ())
+            layout, wanted = layout_of(recipe), expected_weights(recipe, further)
+            layers = decoder_layers(wanted)
         except UndecidedSizeError as error:
             raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
+        names = dict.fromkeys((*wanted, *(view.wanted or ())))
+        parts = {name: known for name in names if (known := parts_of(name, family, layers)) is not None}
         weights: dict[str, Weight] = {}
-        written_as: dict[str, str] = {}
         taken: set[str] = set()
-        copies: list[Copy] = []
-        for name in dict.fromkeys((*wanted, *(view.wanted or ()), _OUTPUT)):
-            parts = parts_of(name, family)
-            held = () if parts is None else [part for part in parts.names if part in self._tensors]
+        for name, one in parts.items():
+            held = [part for part in one.names if part in self._tensors]
             taken.update(held)
-            if parts is None or len(held) < len(parts.names):
-                continue
-            weight = self._join(parts, layout, wanted.get(name) if view.strict else None)
-            if name == _OUTPUT and name not in wanted:
-                if _EMBEDDING in weights:  # tied: transformers reads the embedding alone
-                    copies.append(Copy(name, weights[_EMBEDDING], weight))
-                continue
-            weights[name] = weight
-            written_as[name] = ", ".join(parts.names)
+            if len(held) == len(one.names):
+                weights[name] = self._join(one, layout, wanted.get(name) if view.strict else None)
+        copies = tuple(self._copies(weights, wanted, range(layers, layers + further)))
+        taken.update(copy.name for copy in copies)
+        unasked = range(layers + further, layers + max(further, further_layers(self.config)))
+        unknown, beside = self._remaining(taken, unasked)
+        spelled = {name: one.names for name, one in parts.items()}
+        eight_bit = {name: sum(part in self._scaled for part in spelled[name]) for name in weights}
+        return Model(
+            "huggingface",
+            self.folder,
+            weights,
+            {name: ", ".join(spelled[name]) for name in weights},
+            unknown,
+            beside,
+            copies,
+            EightBitWeights({name: count for name, count in eight_bit.items() if count}, self._block, _SCALE),
+            spelled,
+        )
+
+    def _copies(self, weights: Mapping[str, Weight], wanted: Mapping[str, Shape], further: range) -> Iterator[Copy]:
+        """Tensors that repeat a weight: a tied output layer, and what a layer of multi-token prediction has again."""
+        tied = parts_of(_OUTPUT, self.config.dialect)
+        again = [] if tied is None or _OUTPUT in wanted else [(_EMBEDDING, tied.names[0])]
+        again += [pair for layer in further for pair in repeated_parts(layer)]
+        for name, written in again:
+            # transformers reads the embedding alone if the output layer is tied to it.
+            first = weights.get(_EMBEDDING if name == _OUTPUT and _OUTPUT not in wanted else name)
+            if first is not None and written in self._tensors:
+                yield Copy(written, first, self._tensors[written])
+
+    def _remaining(self, taken: set[str], unasked: range) -> tuple[tuple[str, ...], dict[Beside, Amount]]:
+        """Tensors that no parameter is made of: those without a meaning here, and the amount of the others."""
+        unknown: list[str] = []
         beside: dict[Beside, Amount] = {}
         for name, tensor in self._tensors.items():
-            what = beside_a_model(name)
+            what = prediction() if huggingface_layer(name) in unasked else beside_a_model(name)
             if what is not None:
                 count(beside, what, tensor.size)
-        unknown = tuple(name for name in self.raw() if name not in taken)
-        return Model("huggingface", self.folder, weights, written_as, unknown, beside, tuple(copies))
+            elif name not in taken:
+                unknown.append(name)
+        return tuple(unknown), beside
 
     def _join(self, parts: HuggingfaceParts, layout: Layout, wanted: Shape | None) -> Weight:
         held = [self._tensors[name] for name in parts.names]
@@ -119,24 +212,59 @@ class HuggingFaceFiles:
         if parts.relation == "stacked" and not parts.turned:
             return join_weights(held, 0)
 
+        if parts.relation == "heads" and not parts.turned:
+            grouped = layout._replace(qkv_contiguous=True)
+            return reorder_rows(join_weights(held, 0), lambda array: by_group(array, grouped))
+
         def blocks() -> Iterator[Any]:
             yield parts.join([one.read() for one in held], layout)
 
         return Computed(held[0].dtype, shape, held[0].file, blocks)
 
 
+_FURTHER = "num_nextn_predict_layers"
+
+
+def further_layers(config: Config) -> int:
+    """Layers of multi-token prediction that a `config.json` counts."""
+    found = config.value(_FURTHER) if has_further_layers(config.dialect) else None
+    return found if isinstance(found, int) else 0
+
+
+def _block_size(config: Config) -> tuple[int, int]:
+    """Rows and columns of a block of FP8 numbers that has one scale."""
+    quantized: object = config.value("quantization_config")
+    keys = cast("dict[str, Any]", quantized) if isinstance(quantized, dict) else {}
+    given: Any = keys.get("weight_block_size")
+    if given is None:
+        return _BLOCK
+    sizes = given if is_list(given) else []
+    if len(sizes) != len(_BLOCK) or not all(type(one) is int and one > 0 for one in sizes):
+        raise_garbled(config.file, say.no_block_size(given=str(given)))
+    return sizes[0], sizes[1]
+
+
+def decoder_layers(names: Iterable[str]) -> int:
+    """The number of the decoder's layers among Megatron-Core's parameters."""
+    return 1 + max((layer for name in names if (layer := layer_of(name)) is not None), default=-1)
+
+
 def as_huggingface(weights: Mapping[str, Weight], family: str, layout: Layout) -> tuple[dict[str, Weight], list[str]]:
     """Every parameter as a family's model has it, and the weights that have no place in it."""
     found: dict[str, Weight] = {}
     unknown: list[str] = []
+    layers = decoder_layers(weights)
     for name, weight in weights.items():
-        parts = parts_of(name, family)
+        parts = parts_of(name, family, layers)
         if parts is None:
             unknown.append(name)
             continue
         shapes = parts.parted_shapes(weight.shape, layout)
         for number, (part, shape) in enumerate(zip(parts.names, shapes, strict=True)):
             found[part] = _part(parts, number, weight, shape, layout)
+        if name.endswith(".eh_proj.weight"):
+            again = repeated_parts(layers + predicted_layer(name))
+            found |= {copy: weights[first] for first, copy in again if first in weights}
     return found, unknown
 
 
@@ -145,6 +273,10 @@ def _part(parts: HuggingfaceParts, number: int, weight: Weight, shape: Shape, la
         return weight
     if parts.relation == "stacked" and not parts.turned:
         return rows_of(weight, number * shape[0], (number + 1) * shape[0])
+    if parts.relation == "heads" and not parts.turned:
+        kinds = layout._replace(qkv_contiguous=True)
+        start = sum(one[0] for one in parts.parted_shapes(weight.shape, layout)[:number])
+        return rows_of(reorder_rows(weight, lambda array: by_kind(array, kinds)), start, start + shape[0])
     return transform(weight, shape, lambda array: parts.split(array, layout)[number])
 
 

@@ -36,7 +36,7 @@ from ..data.protocol_buffers import as_int64
 from .messages_compiled import say
 from .model import Amount, Copy, Model, View, count
 from .number_types_compiled import STORED
-from .tensor_files import Chunk, Scattered, read_header
+from .tensor_files import Chunk, Scattered, read_header, read_parameters
 from .weight import (
     BLOCK_BYTES,
     Computed,
@@ -392,14 +392,14 @@ def _headers(
     folder: str, index: str | None, table: Mapping[str, str], names: list[str]
 ) -> Mapping[str, Mapping[str, Stored]]:
     """The header of each file of a folder; every one that its index names is there and holds what the index says."""
-    files = sorted(set(table.values())) or [name for name in names if name.endswith(".safetensors")]
+    files = sorted(set(table.values())) or [name for name in names if name.endswith((".safetensors", ".bin"))]
     headers: dict[str, dict[str, Stored]] = {}
     for file in files:
         path = os.path.join(folder, os.path.basename(file))
         if not os.path.isfile(path):
             needed = next((name for name, stands in table.items() if stands == file), file)
             raise_unreadable(say.missing_shard(file=path, needed=needed), path)
-        headers[file] = read_header(path)
+        headers[file] = read_parameters(path)
     for name, file in table.items():
         if name not in headers[file]:
             raise_unreadable(

@@ -49,6 +49,8 @@ def checkpoint_at(path: str) -> Found | None:
 def _file(path: str) -> Found | None:
     if path.endswith(".safetensors"):
         return Found(_writer_of(path), "safetensors", path)
+    if path.endswith(".bin") and os.path.isfile(os.path.join(os.path.dirname(path), FILE)):
+        return Found("huggingface", "torch", path)
     if path.endswith(".pt"):
         return Found("megatron", "torch", path)
     return Found("mindformers", "ckpt", path) if path.endswith(".ckpt") else None
@@ -62,12 +64,16 @@ def _folder(folder: str) -> Found | None:
         return Found("megatron", "torch", folder)
     if any(name.endswith(".safetensors") for name in names) or "param_name_map.json" in names:
         return Found(_writer_in(folder, names), "safetensors", folder)
+    if FILE in names and any(name.startswith(PICKLED) and name.endswith(".bin") for name in names):
+        return Found("huggingface", "torch", folder)
     single = [name for name in names if name.endswith(".ckpt")]
     if len(single) == 1:
         return Found("mindformers", "ckpt", os.path.join(folder, single[0]))
     return None
 
 
+PICKLED = "pytorch_model"
+"""How the names of transformers' pickled files begin."""
 _MINDFORMERS = ("param_name_map.json", "metadata.json")
 _TRANSFORMERS = ("model.embed_tokens.", "model.layers.", "transformer.h.", "transformer.wte.", "lm_head.")
 
@@ -187,6 +193,17 @@ def count(found: dict[Beside, Amount], what: Beside, size: int = 0, tensors: int
     found[what] = Amount(before.tensors + tensors, before.size + size)
 
 
+class EightBitWeights(NamedTuple):
+    """The 8-bit weights of a checkpoint, which are read as the product of each number and its block's scale."""
+
+    weights: Mapping[str, int]
+    """The number of 8-bit tensors that each weight is made of."""
+    block: tuple[int, int]
+    """Rows and columns that have one scale."""
+    suffix: str
+    """What a scale's name ends with."""
+
+
 class Model(NamedTuple):
     """The weights of a checkpoint."""
 
@@ -200,6 +217,13 @@ class Model(NamedTuple):
     beside: Mapping[Beside, Amount] = {}
     """What else is in the checkpoint, and how much of it."""
     copies: tuple[Copy, ...] = ()
+    dequantized: EightBitWeights | None = None
+    spellings: Mapping[str, tuple[str, ...]] = {}
+    """The form's own names for each weight, if they are known without it."""
+
+    def spell(self, name: str) -> tuple[str, ...]:
+        """What the form calls a weight."""
+        return self.spellings.get(name, (name,))
 
 
 class Checkpoint(Protocol):

@@ -13,7 +13,7 @@ from ...mapper.weights import Layout, WeightTable
 from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
 from ...schemas.installation import install_command
-from .huggingface_files import HuggingFaceFiles
+from .huggingface_files import HuggingFaceFiles, further_layers
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
 from .messages_compiled import say
@@ -77,7 +77,8 @@ class Sides(NamedTuple):
     def expected_shapes(self, framework: Framework) -> dict[str, Shape]:
         """Every weight of the model with its shape, as one framework's configuration has it."""
         try:
-            found = expected_weights(self.of(framework).recipe)
+            further = self._further_layers() if framework == "huggingface" else None
+            found = expected_weights(self.of(framework).recipe, further)
             if framework not in self.given:
                 # A translation fills a vocabulary that only the tokenizer knows with the model class's own size.
                 source = expected_weights(self.of(self.given[0]).recipe)
@@ -87,6 +88,13 @@ class Sides(NamedTuple):
         except UndecidedSizeError as error:
             raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
         return found
+
+    def _further_layers(self) -> int:
+        """Layers of multi-token prediction in a model folder: those that a run asks for, if the folder has any."""
+        runs = [self.of(framework) for framework in self.given if framework != "huggingface"]
+        asked = [side.recipe.value("mtp.num_layers") for side in runs]
+        wanted = next((count for count in asked if isinstance(count, int)), 0)
+        return wanted if self.huggingface is not None and further_layers(self.huggingface.config) else 0
 
 
 def sides_of(
@@ -160,9 +168,9 @@ def _model_side(side: Side) -> Side:
     return Side(written._replace(file=name), recipe_of(written), name)
 
 
-def written_model(config: Config) -> str:
-    """A `config.json` as it is written beside the weights: what the file says."""
-    keys = {key: one.value for key, one in config.settings.items() if one.origin == "explicit"}
+def written_model(config: Config, without: tuple[str, ...] = ()) -> str:
+    """A `config.json` as it is written beside the weights: what the file says, but for the keys `without`."""
+    keys = {key: one.value for key, one in config.settings.items() if one.origin == "explicit" and key not in without}
     return json.dumps(keys, indent=2) + "\n"
 
 

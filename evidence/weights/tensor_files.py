@@ -206,6 +206,21 @@ def _inner(name: str) -> str:
     return name.partition("/")[2]
 
 
+def read_parameters(path: str) -> dict[str, Stored]:
+    """The parameters of a model's file: safetensors, or a table that `torch.save` wrote."""
+    if path.endswith(".safetensors"):
+        return read_header(path)
+    file = TorchFile(path)
+    content = file.content
+    if not isinstance(content, dict):
+        raise_garbled(path, say.it_holds_no_parameter())
+    entries = cast("dict[Any, Any]", content)
+    tensors = {name: value for name, value in entries.items() if isinstance(value, Tensor) and isinstance(name, str)}
+    if not tensors:
+        raise_garbled(path, say.it_holds_no_parameter())
+    return {name: file.weight(name, tensor) for name, tensor in tensors.items()}
+
+
 class Global(NamedTuple):
     """Something that its module has under this name."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+from functools import cache
 from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -20,7 +21,7 @@ from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.shared_words import first_of, system_reason
 from .messages_compiled import say
-from .number_types_compiled import STORED
+from .number_types_compiled import EIGHT_BITS, STORED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -371,6 +372,50 @@ def _adjacent_rows(weight: Weight, ascending: Array) -> Iterator[tuple[int, int]
             stop = min(last, int(np.searchsorted(ascending, int(ascending[first]) + step)))
             yield first, stop
             first = stop
+
+
+def scale_blocks(weight: Weight, scale: Weight, block: tuple[int, int]) -> Weight:
+    """An 8-bit matrix whose numbers are multiplied by the scale of their block, in float32."""
+    height, width = block
+
+    def multiply(numbers: Array, start: int) -> Array:
+        found: Array = _eight_bit_values(weight.dtype)[numbers]
+        count, columns = found.shape
+        first = start // height
+        scales = scale.rows(first, -(-(start + count) // height))
+        of_row = [row // height - first for row in range(start, start + count)]
+        whole = columns // width * width
+        found[:, :whole].reshape(count, whole // width, width)[...] *= scales[of_row, : whole // width, None]
+        if whole < columns:
+            found[:, whole:] *= scales[of_row, -1:]
+        return found
+
+    def blocks() -> Iterator[Array]:
+        for start, stop in _cuts(weight, 0, weight.shape[0]):
+            yield multiply(weight.rows(start, stop), start)
+
+    def rows(start: int, stop: int) -> Array:
+        return multiply(weight.rows(start, stop), start)
+
+    return Computed("F32", weight.shape, weight.file, blocks, rows if weight.has_portions else None)
+
+
+@cache
+def _eight_bit_values(dtype: str) -> Array:
+    """The value of each pattern of an 8-bit float, in float32."""
+    import numpy as np
+
+    bits, bias = EIGHT_BITS[dtype]
+    patterns = np.arange(256)
+    low = 7 - bits
+    exponent, fraction = patterns >> low & (1 << bits) - 1, patterns & (1 << low) - 1
+    normal = (fraction / (1 << low) + (exponent > 0)) * 2.0 ** (np.maximum(exponent, 1) - bias)
+    largest = exponent == (1 << bits) - 1
+    if dtype == "F8_E4M3":
+        normal[largest & (fraction == (1 << low) - 1)] = np.nan
+    else:
+        normal[largest] = np.where(fraction[largest], np.nan, np.inf)
+    return np.where(patterns & 0x80, -normal, normal).astype(np.float32)
 
 
 def zeros(dtype: str, shape: Shape, file: str) -> Weight:
