@@ -41,6 +41,8 @@ from .results import (
     BY_SCORES,
     EVERY_TOKEN,
     FROM_CHECKPOINT,
+    ON_FROM_EARLIER_STEPS,
+    OWN_STEP_SO_FAR,
     PREDICTION,
     PREDICTION_BY_ALL,
     RESTART,
@@ -423,7 +425,9 @@ def _experts_that_count(config: Values) -> str:
 def _group(config: Values, kind: str) -> str:
     """`router.py:TopKRouter.__init__`: as many groups as devices have parts of the tokens."""
     if kind == "step":
-        return STEP if _rounds(config) == 1 else STEP_SO_FAR
+        # gpt_model.py:GPTModel.reset_accu_gbs_fi leaves out the routers of multi-token prediction
+        reset = STEP if _rounds(config) == 1 else STEP_SO_FAR
+        return f"{reset}{ON_FROM_EARLIER_STEPS}" if config.mtp_num_layers else reset
     parts = whole(config.get(RESOLVED_RANKS["context"]))
     if kind == "device":
         parts *= whole(config.get(RESOLVED_RANKS["tensor"]))
@@ -600,16 +604,24 @@ def _dynamic_group_arguments(config: Values) -> tuple[int, int, int]:
 
 
 def _dynamic_group(config: Values) -> str:
-    """`router.py:TopKRouter._apply_aux_loss`, `_apply_seq_aux_loss`.
+    """`router.py:TopKRouter._apply_aux_loss`, `_apply_seq_aux_loss`, `_apply_global_aux_loss`.
 
-    `global_aux_loss` counts the tokens that its own device has had since the last step: no group of samples says that.
+    The last counts the tokens that its own device has had since the last step: of the first micro batch they are its
+    own. A recomputed router counts them once more.
     """
     kind = config.moe_router_load_balancing_type
-    if kind == "aux_loss":
-        return group_label(*_dynamic_group_arguments(config))
+    micro, parts, step = _dynamic_group_arguments(config)
     if kind == "seq_aux_loss":
-        return group_label(1, 1, _dynamic_group_arguments(config)[2])
-    raise UndecidedError
+        return group_label(1, 1, step)
+    if kind == "global_aux_loss":
+        copies = whole(config.get(DYNAMIC_RUN["copies"]))
+        if micro * copies != step:
+            if config.get(DYNAMIC_RUN["recomputes"]) not in (None, "None"):
+                raise UndecidedError
+            return STEP_SO_FAR if copies == 1 else OWN_STEP_SO_FAR
+    elif kind != "aux_loss":
+        raise UndecidedError
+    return group_label(micro, parts, step)
 
 
 def _dynamic_counted(config: Values) -> str:

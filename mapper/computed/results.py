@@ -209,6 +209,8 @@ def sight(windows: Sequence[tuple[int, int] | None]) -> list[Value]:
 EVERY_TOKEN = "every token alike"
 STEP = "the step"
 STEP_SO_FAR = "the step so far"
+OWN_STEP_SO_FAR = "one device's part of the step so far"
+ON_FROM_EARLIER_STEPS = " and in prediction layers all before"
 
 
 def weights_of_groups(group: str) -> str:

@@ -64,3 +64,24 @@ def test_a_static_yaml_and_the_dynamic_one(tmp_path: Path, capsys: pytest.Captur
         assert [versions[one["asked"]] for one in answer["ran"]] == [one["version"] for one in answer["ran"]]
         assert largest_error(answer) < 1e-5
         assert {entry["side"] for entry in answer["stand_ins"]} == {"mindformers a", "mindformers b"}
+
+
+@pytest.mark.skipif(not NEWEST.is_dir(), reason="MindSpore Transformers 2.1 is not here")
+def test_counts_begin_with_each_step_and_padding_is_masked_alike(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "examples" / "qwen3_moe" / "mindformers.yaml").read_text("utf-8")
+    for old, new in (
+        ("load_balancing_type: seq_aux_loss", "load_balancing_type: gbs_aux_loss"),
+        ("moe_aux_loss_coeff: 0.001", "moe_aux_loss_coeff: 0.1"),
+        ("pad_token_id: -1", "pad_token_id: 5"),
+        ("[input_ids, labels, loss_mask, position_ids]", "[input_ids, labels]"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text(text, "utf-8")
+    assert main(["upgrade", str(old), "--from-version", "2.1", "-o", str(new)]) == 0
+    places = [word for side in "ab" for word in (f"--{side}-version", "2.1", f"--{side}-source", str(NEWEST))]
+    answer = verified(capsys, str(old), str(new), *places)
+    assert answer["verdict"] == "match"

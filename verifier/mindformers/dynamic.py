@@ -102,12 +102,13 @@ class DynamicModel(MindFormersModel):
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
         self._logits = found
 
-    def _inputs(self, batches: Sequence[Tokens]) -> dict[str, Any]:
-        """A batch as the trainer's data set names its columns."""
+    def _inputs(self, batches: Sequence[Tokens], *, weighted: bool = False) -> dict[str, Any]:
+        """A batch as the trainer's data set names its columns; without weights the model masks what pads."""
         from mindspore import Tensor
 
         each = [named_columns(batch) for batch in batches]
-        names = ("input_ids", "labels", "loss_mask", *(name for name in self._columns if name != "loss_mask"))
+        weights = () if not weighted or "loss_mask" in self._columns else ("loss_mask",)
+        names = ("input_ids", "labels", *weights, *self._columns)
         return {name: Tensor(np.concatenate([columns[name] for columns in each])) for name in names}
 
     def _losses_of(self, loss: Any) -> dict[str, float]:
@@ -165,7 +166,9 @@ class DynamicModel(MindFormersModel):
         import mindspore as ms
 
         differentiated = ms.value_and_grad(self.trainer.compute_loss, None, self.trainer.optimizer.parameters)
-        loss, norm = self.trainer.training_step(self.trainer.model, self._inputs(batches), differentiated)
+        loss, norm = self.trainer.training_step(
+            self.trainer.model, self._inputs(batches, weighted=True), differentiated
+        )
         return self._step_told(loss, norm)
 
     def _step_told(self, loss: Any, norm: Any) -> dict[str, float | None]:
@@ -296,6 +299,8 @@ class BackwardModel(DynamicModel):
         with gradients_enabled():
             loss, norm = self._take_step(batches)
         self._update_biases()
+        if hasattr(self.whole, "reset_model_temporary_tensors"):  # as `LossCallback.on_step_end` asks after each step
+            self.whole.reset_model_temporary_tensors()
         noted = sum(self._parts_beside().values()) / len(batches)
         return self._step_told(loss + noted, norm)
 
@@ -303,6 +308,6 @@ class BackwardModel(DynamicModel):
         """The trainer's step: 2.0 is given its samples at once and cuts them, 2.1 fetches one micro batch at a time."""
         if hasattr(self.trainer, "_split_micro_batch"):
             self.trainer.config.training.local_batch_size = len(batches[0].tokens)
-            return self.trainer.training_step(self._inputs(batches), 0.0, 0.0, self._step)
-        self.trainer._dataset_iter = iter([self._inputs([batch]) for batch in batches])
+            return self.trainer.training_step(self._inputs(batches, weighted=True), 0.0, 0.0, self._step)
+        self.trainer._dataset_iter = iter([self._inputs([batch], weighted=True) for batch in batches])
         return self.trainer.training_step(self._step)

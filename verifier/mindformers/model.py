@@ -316,7 +316,7 @@ class MindFormersModel:
         from mindspore import Tensor
 
         for parameter in self.model.get_parameters():
-            if parameter.name.endswith(("expert_load", "fi_accu", "tokens_per_expert")):
+            if parameter.name.endswith(("expert_load", "fi_accu", "tokens_per_expert", "ga_steps")):
                 parameter.set_data(Tensor(np.zeros(parameter.shape, np.float32)))
 
     def logits(self) -> Array:
@@ -454,7 +454,16 @@ class MindFormersModel:
         if self.config.moe_router_enable_expert_bias:
             # As `core/callback/callback.py:TopkBiasBalanceCallback` does after the step.
             self.model.update_topk_bias(len(batches))
+        if getattr(self.config, "moe_router_load_balancing_type", None) == "gbs_aux_loss":
+            self._begin_counts()
         return found
+
+    def _begin_counts(self) -> None:
+        """As `core/callback/callback.py:MFLossMonitor` does after the step from 1.9 on; before, the wrapper does."""
+        from mindformers.core.callback.callback import MFLossMonitor
+
+        if hasattr(MFLossMonitor, "_reset_accu_gbs_fi"):
+            self.model.reset_accu_gbs_fi()
 
     def trace(self, batch: Tokens) -> dict[str, Array]:
         found = record_modules(self.model.cells_and_names(), _recording_hook, lambda: self.backward(batch))

@@ -56,6 +56,7 @@ def dynamic(case: dict[str, Any]) -> Config:
         "optimizer": {"type": "AdamW"},
         "lr_scheduler": {"type": "ConstantWarmUpLR", "learning_rate": 1.0e-4, "warmup_steps": 0},
         "parallelism": case.get("parallelism", {}),
+        "recompute": case.get("recompute", {}),
         "train_dataset": {
             "dataloader": {**data, "config": {"seq_length": 64, "eod_mask_loss": True}, **case.get("data", {})}
         },
