@@ -49,7 +49,7 @@ def config(
 def test_two_equal_files(accmap: Callable[..., Any]) -> None:
     answer = accmap("lr", "a.sh", "b.yaml", files={"a.sh": script(), "b.yaml": config()})
     assert answer.code == 0, answer.err
-    assert answer.out.startswith("Equal over 1,000 steps: the largest difference is ")
+    assert answer.out.startswith("Equal over 1,000 steps. The largest difference is ")
     assert "Weight decay: equal." in answer.out
     assert max(len(line) for line in answer.out.splitlines()) <= 80
 
@@ -59,7 +59,7 @@ def test_two_files_that_part(accmap: Callable[..., Any]) -> None:
     answer = accmap("lr", "a.sh", "b.yaml", files=files)
     assert answer.code == 1
     text = " ".join(answer.out.split())
-    assert "First differs at step 1: 8.00e-06 against 8.33e-06" in text
+    assert "The curves first differ at step 1: 8.00e-06 against 8.33e-06" in text
     assert "because the warm-up ratio 0.0125 of 1000 is truncated to 12 steps" in text
     assert "1.0e-04 ┤" in answer.out
     chinese = accmap("lr", "a.sh", "b.yaml", "--lang", "zh")
@@ -74,7 +74,7 @@ def test_two_decays_with_the_same_numbers_part(pair: tuple[str, str], accmap: Ca
     answer = accmap("lr", "a.sh", "b.sh", "--megatron", "0.15", files={"a.sh": a, "b.sh": b})
     assert answer.code == 1, answer.err
     text = " ".join(answer.out.split())
-    assert "First differs at step 801: " in text
+    assert "The curves first differ at step 801: " in text
     assert f"because the decay is {pair[0]} against {pair[1]}" in text
 
 
@@ -148,7 +148,7 @@ def test_no_schedule_section_means_another_rate(accmap: Callable[..., Any]) -> N
     answer = accmap("lr", "b.yaml", "--steps", "100", files={"b.yaml": text})
     assert answer.code == 0
     assert "peak 5e-05" in answer.out
-    assert "there is no lr_schedule section" in answer.out
+    assert "lr_schedule is missing" in answer.out
 
 
 def test_pictures_need_nothing_from_elsewhere(accmap: Callable[..., Any]) -> None:

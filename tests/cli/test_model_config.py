@@ -266,7 +266,7 @@ def test_what_is_written_of_a_model_alone_starts(
     written = tmp_path / name
     answer = accmap("convert", model, "--to", to, "-o", str(written))
     assert answer.code == 1
-    assert "stands for the learning rate" in answer.err
+    assert "as a placeholder" in answer.err
     assert "a stand-in: set it" in written.read_text("utf-8")
     found = json.loads(accmap("lint", str(written), "--no-config", "--format", "json").out)["diagnostics"]
     assert not [one["message"] for one in found if one["severity"] == "error"]

@@ -197,13 +197,13 @@ def test_batches_that_contradict_each_other_are_said(accmap) -> None:
 def test_what_stands_in_is_said(accmap) -> None:
     static = "--mindformers", "1.9"
     answer = accmap("convert", "run.sh", *static, files={"run.sh": START + SIZES + "--train-iters $N\n"})
-    assert "data.blend: The source names no data; /path/to/data_text_document stands for the path" in answer.err
-    assert "run.train_steps: The source does not say how long the run is" in answer.err
+    assert "data.blend: The source does not name data; accmap used /path/to/data_text_document as a placeholder" in answer.err
+    assert "run.train_steps: The source does not set the length of the run" in answer.err
     answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + '--train-iters 10 --data-path "<path>"\n'})
-    assert "unresolved (numerics) data_path: <path> is a placeholder; fill it in." in answer.err
+    assert "unresolved (numerics) data_path: <path> is a placeholder. Replace it." in answer.err
     assert "<path>" not in answer.out
     answer = accmap("convert", str(EXAMPLES / "qwen3_dense" / "mindformers.yaml"))
-    assert "tokenizer.model: Megatron asks for the tokenizer" in answer.err
+    assert "tokenizer.model: Megatron requires the tokenizer" in answer.err
 
 
 def test_update_names_the_model_class_that_it_changes(accmap, tmp_path: Path) -> None:

@@ -281,7 +281,7 @@ def test_the_old_file_is_written_over_in_place_alone(accmap, old: Path) -> None:
         (("old.yaml", "--format", "json"), "name where the YAML goes"),
         (("old.yaml", "--mindformers", "1.8"), "1.8"),
         (("old.yaml", "--from-version", "0.3"), "--from-version"),
-        ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "takes a YAML of MindSpore Transformers"),
+        ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "accepts a YAML of MindSpore Transformers"),
         (("-", "--in-place"), "standard input cannot be written over"),
     ],
 )
@@ -388,5 +388,5 @@ def test_python_answers_as_the_command_does(old: Path) -> None:
     assert found.text == DYNAMIC
     assert (found.version, found.dialect, found.will_not_run) == ("2.1", "dynamic", ())
     assert ("moved", ("seed",), ("training.seed",)) in [change[:3] for change in found.changes]
-    with pytest.raises(accmap.UsageError, match="takes a YAML"):
+    with pytest.raises(accmap.UsageError, match="accepts a YAML"):
         accmap.upgrade(EXAMPLES / "qwen3_dense" / "megatron.sh")

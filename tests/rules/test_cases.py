@@ -468,12 +468,12 @@ def test_page(
     [
         (
             "MAP056",
-            "warning; error if an error follows from it; info if nothing changes by it here",
+            "warning; error if an error follows from it; info if it has no effect here",
             "警告；错误（由它引起错误时）",
         ),
         (
             "NET004",
-            "error; warning if that depends on what is not known; info if nothing changes by it here",
+            "error; warning if it depends on an unknown value; info if it has no effect here",
             "错误；警告",
         ),
         ("SYN990", "error", "错误"),

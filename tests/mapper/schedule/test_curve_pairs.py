@@ -203,6 +203,6 @@ def test_no_two_styles_with_the_same_numbers_are_equal_that_are_not() -> None:
             report = report_of(("a", "b"), [walk.schedule for walk in pair], 60)
             word = verdict_of(report) or ""
             assert word == ("equal" if same else "different"), (one.name, other.name)
-            assert report.summary.startswith("Equal" if same else "First differs")
+            assert report.summary.startswith("Equal" if same else "The curves first differ")
             verdicts[word] = verdicts.get(word, 0) + 1
     assert min(verdicts.values()) > 1

@@ -101,10 +101,10 @@ def test_the_static_graph_says_what_has_no_effect() -> None:
     explicit = {"lr_schedule.type": "LinearWithWarmUpLR", "lr_schedule.lr_end": 1e-5, "optimizer.learning_rate": 5e-4}
     values = {**without(DYNAMIC, "training.steps"), "resolved.schedule.type": "LinearWithWarmUpLR", **explicit}
     messages = [note.message() for note in schedule_of(config(values, "mindformers", "static")).notes]
-    assert any("lr_schedule wins over optimizer.learning_rate (0.0005)" in message for message in messages)
-    assert any("LinearWithWarmUpLR takes no lr_end" in message for message in messages)
+    assert any("lr_schedule overrides optimizer.learning_rate (0.0005)" in message for message in messages)
+    assert any("LinearWithWarmUpLR does not have lr_end" in message for message in messages)
     bare = schedule_of(config(without(DYNAMIC, "training.steps"), "mindformers", "static"))
-    assert "there is no lr_schedule section" in bare.notes[0].message()
+    assert "lr_schedule is missing" in bare.notes[0].message()
 
 
 def test_the_loss_scale_of_the_wrapper() -> None:

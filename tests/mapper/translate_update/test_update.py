@@ -169,7 +169,7 @@ def test_an_undecided_value_is_left_and_said() -> None:
     found = brought("target.sh", text, from_mindformers({}))
     assert "--hidden-size $WIDTH" in found.text
     refusal = next(refusal for refusal in found.refused if refusal.field == "model.hidden_size")
-    assert "cannot be decided" in refusal.en
+    assert "cannot determine" in refusal.en
     assert "64" in refusal.reason("zh")
 
 
@@ -188,7 +188,7 @@ def test_a_file_of_the_other_framework_is_refused(name: str, text: str) -> None:
 
 
 def test_an_argument_list_cannot_be_updated() -> None:
-    with pytest.raises(UnreadableError, match="Only a launch script"):
+    with pytest.raises(UnreadableError, match="--update only edits a launch script"):
         brought("target.txt", "--lr 1e-4 --num-layers 2\n", from_mindformers({}))
 
 
