@@ -197,7 +197,10 @@ def test_batches_that_contradict_each_other_are_said(accmap) -> None:
 def test_what_stands_in_is_said(accmap) -> None:
     static = "--mindformers", "1.9"
     answer = accmap("convert", "run.sh", *static, files={"run.sh": START + SIZES + "--train-iters $N\n"})
-    assert "data.blend: The source does not name data; accmap used /path/to/data_text_document as a placeholder" in answer.err
+    assert (
+        "data.blend: The source does not name data; accmap used /path/to/data_text_document as a placeholder"
+        in answer.err
+    )
     assert "run.train_steps: The source does not set the length of the run" in answer.err
     answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + '--train-iters 10 --data-path "<path>"\n'})
     assert "unresolved (numerics) data_path: <path> is a placeholder. Replace it." in answer.err
