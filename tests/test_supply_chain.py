@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
+import shutil
+import subprocess
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -47,3 +52,31 @@ def test_a_lock_holds_a_digest_for_every_package(path: Path) -> None:
     entries = path.read_text("utf-8").replace("\\\n", " ").splitlines()
     assert entries
     assert [line for line in entries if not re.search(r"==\S+.*--hash=sha256:[0-9a-f]{64}", line)] == []
+
+
+THIRD_PARTY = ROOT / "cli" / "pages" / "third_party"
+
+
+@pytest.mark.parametrize("folder", sorted(THIRD_PARTY.iterdir()), ids=lambda folder: folder.name)
+def test_a_foreign_file_is_the_one_that_was_reviewed(folder: Path) -> None:
+    source = json.loads((folder / "source.json").read_text("utf-8"))
+    there = {path.name for path in folder.iterdir()} - {"source.json"}
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in there}
+    assert digests == source["sha256"]
+    assert "LICENSE" in there
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(shutil.which("npm") is None, reason="no npm here")
+@pytest.mark.parametrize("folder", sorted(THIRD_PARTY.iterdir()), ids=lambda folder: folder.name)
+def test_a_foreign_file_is_the_packages_own(folder: Path, tmp_path: Path) -> None:
+    source = json.loads((folder / "source.json").read_text("utf-8"))
+    command = ["npm", "pack", f"{source['name']}@{source['version']}", "--json"]
+    packed = json.loads(subprocess.run(command, cwd=tmp_path, capture_output=True, check=True).stdout)[0]
+    assert packed["integrity"] == source["integrity"]
+    with tarfile.open(tmp_path / packed["filename"]) as package:
+        held = {Path(one.name).name: package.extractfile(one) for one in package.getmembers() if one.isfile()}
+        for name in source["sha256"]:
+            stream = held[name]
+            assert stream is not None
+            assert stream.read() == (folder / name).read_bytes(), name

@@ -6,7 +6,8 @@ import json
 
 from ...mapper.differences import compare
 from ...mapper.recipe.reading import recipe_of
-from ...schemas.border.text_output import emit, json_text, page, paint
+from ...schemas.border.file_output import deliver
+from ...schemas.border.text_output import json_text, page, paint
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import json_value
 from ...schemas.shared_words import list_words, term
@@ -14,7 +15,7 @@ from ..exit_codes import BAD, FINE
 from ..inputs import SideVersions, load_two, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import open_lines
-from ..terminal import line_limit, show_page, wants_colour, wrap
+from ..terminal import line_limit, shorten, show_page, wants_colour, wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import DiffArgs
+    from ..pages.document import Cell, Document, Table
 
 
+_LONGEST = 300
+"""Characters of a value in a table; a pattern of layers is longer."""
 _STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
 
 
@@ -36,12 +40,21 @@ def run(args: DiffArgs) -> int:
     sides = [recipe_of(config) for config in configs]
     found = compare(configs, sides)
     if args.format == "json":
-        emit(json_text(found.to_json(sides, args.lang)))
+        deliver(json_text(found.to_json(sides, args.lang)), args.output, force=args.force)
+    elif args.format == "text":
+        limit = None if args.output else line_limit()
+        colour = args.output is None and wants_colour()
+        lines = _page_lines(found, sides, args.lang, everything=args.all, colour=colour)
+        text = page(row for line in lines for row in wrap(line, limit, "       "))
+        if args.output is None:
+            show_page(text, paged=not args.no_pager)
+        else:
+            deliver(text, args.output, force=args.force)
     else:
-        limit = line_limit()
-        lines = _page_lines(found, sides, args.lang, everything=args.all)
-        wrapped = (row for line in lines for row in wrap(line, limit, "       "))
-        show_page(page(wrapped), paged=not args.no_pager)
+        from ..pages.formats import write_document
+
+        text = write_document(lambda language: diff_document(found, sides, language), args.format, args.lang)
+        deliver(text, args.output, force=args.force)
     return FINE if found.verdict == "equal" else BAD
 
 
@@ -49,6 +62,26 @@ def totals(found: Comparison, language: Language) -> str:
     """Numbers of fields by status, in a line."""
     word: Callable[..., str] = usage.page("diff_status", language)
     return list_words((f"{count} {word(status)}" for status, count in found.summary.items()), language)
+
+
+def diff_document(found: Comparison, sides: Sequence[Recipe], language: Language) -> Document:
+    """Every field of two files: those that differ first, the equal ones folded."""
+    from ..pages.document import Document, Section, Verdict, bullets
+
+    word, report = usage.page("diff", language), usage.page("report", language)
+    verdict: Callable[..., str] = word
+    facts = [" ".join(_name(letter, side, language, colour=False)) for letter, side in zip("AB", sides, strict=True)]
+    tone = "good" if found.verdict == "equal" else "bad" if found.verdict == "different" else "open"
+    apart = [row for row in found.rows if row.status != "equal"]
+    equal = [row for row in found.rows if row.status == "equal"]
+    names = " · ".join(dict.fromkeys(side.file.rpartition("/")[2] for side in sides))
+    notes = [*open_lines(found.reasons, language), *(one.text(language) for one in found.unseen)]
+    parts = [
+        Verdict(verdict(found.verdict), tone, [*facts, totals(found, language)]),
+        Section(report("fields"), [*field_table(apart, language), *bullets(notes)], "fields", len(apart)),
+        Section(report("equal", len(equal)), field_table(equal, language), "equal", is_folded=True),
+    ]
+    return Document(f"accmap diff: {names}", language, parts)
 
 
 def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> Iterator[str]:
@@ -59,9 +92,10 @@ def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> Ite
         yield f"  {basis.purpose.problem.message(language)}"
 
 
-def _page_lines(found: Comparison, sides: Sequence[Recipe], language: Language, *, everything: bool) -> Iterator[str]:
+def _page_lines(
+    found: Comparison, sides: Sequence[Recipe], language: Language, *, everything: bool, colour: bool
+) -> Iterator[str]:
     """Every field that is not equal with both values, the equal ones if asked for, the totals and the verdict."""
-    colour = wants_colour()
     for letter, side in zip("AB", sides, strict=True):
         yield from _name(letter, side, language, colour=colour)
     yield ""
@@ -86,6 +120,31 @@ def _row_lines(row: Difference, language: Language, *, colour: bool) -> Iterator
             yield f"    {letter}  {value:<24}  {origin_text(side, language)}".rstrip()
     if row.why is not None:
         yield f"    {row.why.zh if language == 'zh' else row.why.en}"
+
+
+def field_table(rows: Sequence[Difference], language: Language) -> list[Table]:
+    """Fields with both values, their origin, the status and its weight, as a table; nothing if there are no rows."""
+    from ..pages.document import Cell, Row, Table, Words, code_cell
+
+    if not rows:
+        return []
+    word = usage.page("report", language)
+    status: Callable[..., str] = usage.page("diff_status", language)
+    impact: Callable[..., str] = usage.page("impact", language)
+
+    def side_cell(row: Difference, side: Found | None) -> Cell:
+        if side is None:
+            return Cell(Words("–"))
+        return code_cell(shorten(value_text(row_name(row), side, language), _LONGEST), origin_text(side, language))
+
+    listed: list[Row] = []
+    for row in rows:
+        told = Cell(Words(status(row.status)), impact(row.impact))
+        name = code_cell(row_name(row), "" if row.why is None else row.why.zh if language == "zh" else row.why.en)
+        bad = row.status == "different" and row.impact == "numerics"
+        both = side_cell(row, row.a), side_cell(row, row.b)
+        listed.append(Row([name, *both, told], status(row.status), "bad" if bad else ""))
+    return [Table((word("field"), "A", "B", word("status")), listed)]
 
 
 def row_name(row: Difference) -> str:

@@ -216,6 +216,7 @@ _MODULES = {
     **dict.fromkeys(("azure", "github", "junit"), "ci_annotations"),
     **dict.fromkeys(("gitlab", "sarif"), "code_scanning"),
     **dict.fromkeys(("csv", "markdown"), "checklist"),
+    "html": "finding_cards",
     **dict.fromkeys(("concise", "jsonl"), "line_formats"),
 }
 """The modules of formats that are not called as the format is."""

@@ -217,13 +217,22 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
         from ..pages.curve_terminal import page
 
         return page(report, to_file=to_file)
-    if form == "html":
-        from ..pages.curve_page import web_page
+    from ..pages.curve_page import lr_document, lr_picture
 
-        return trust_text(web_page(report))
-    from ..pages.curve_page import curve_svg
+    if form == "svg":
+        return trust_text(lr_picture(report))
+    from ..pages.formats import write_document
 
-    return trust_text(curve_svg(report))
+    return write_document(lambda language: lr_document(in_language(report, language)), form, report.language)
+
+
+def in_language(report: Report, language: Language) -> Report:
+    """The same report with its sentences in a language."""
+    if language == report.language:
+        return report
+    schedules = [series.schedule for series in report.series]
+    made = report_of([series.file for series in report.series], schedules, report.steps, language=language)
+    return qualify_summary(made._replace(series=report.series, bases=report.bases, open_words=report.open_words))
 
 
 def to_json(report: Report) -> dict[str, object]:

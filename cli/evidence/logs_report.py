@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
@@ -20,10 +18,12 @@ from ..messages_compiled import say
 from ..pages.terminal_plot import (
     COLUMNS,
     MARGIN,
+    ROWS,
     STYLES,
     can_draw,
     in_stdout_encoding,
     plot_curves,
+    sample,
     step_labels,
     stroke,
     ticks,
@@ -162,7 +162,7 @@ def _run_rows(run: Run) -> Iterator[Sequence[object]]:
         yield step, run.windows[row], *("" if column[row] == ABSENT else column[row] for column in columns)
 
 
-ROWS, SMALL_ROWS = 12, 5
+SMALL_ROWS = 5
 _MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
 _MOST_PROBLEMS = 6
 
@@ -201,36 +201,6 @@ def _step_range(report: Report) -> tuple[int, int]:
     return first, max(first + 1, *(run.steps[-1] for run in report.runs))
 
 
-def _sample(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
-    """One value for each dot column: of its steps the one farthest from their mean, so that a spike is drawn."""
-    count = COLUMNS * 2
-    found = [math.nan] * count
-    edges = [first + (last - first) * index / (count - 1) for index in range(count)]
-    half = (last - first) / (count - 1) / 2
-    start = 0
-    for index, edge in enumerate(edges):
-        end = bisect_right(steps, edge + half)
-        known = values[start:end]
-        if not math.isfinite(sum(known)):
-            known = [value for value in known if math.isfinite(value)]
-        if known:
-            mean = sum(known) / len(known)
-            low, high = min(known), max(known)
-            found[index] = high if high - mean >= mean - low else low
-        start = end
-    return _interpolate(found)
-
-
-def _interpolate(values: list[float]) -> list[float]:
-    """Sparse points as a line: a column without a step lies between its neighbours."""
-    known = [index for index, value in enumerate(values) if math.isfinite(value)]
-    for before, after in pairwise(known):
-        for index in range(before + 1, after):
-            part = (index - before) / (after - before)
-            values[index] = values[before] + (values[after] - values[before]) * part
-    return values
-
-
 def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, zero: bool) -> list[str]:
     finite = [value for curve in curves for value in curve if math.isfinite(value)]
     low, high = min(finite, default=0.0), max(finite, default=1.0)
@@ -249,7 +219,7 @@ def _plot(curves: list[list[float]], rows: int, colour: bool, unicode: bool, *, 
 
 def _losses(report: Report, colour: bool, unicode: bool) -> list[str]:
     first, last = _step_range(report)
-    curves = [_sample(run.steps, run.column(LOSS), first, last) for run in report.runs]
+    curves = [sample(run.steps, run.column(LOSS), first, last) for run in report.runs]
     lines = [" " * (MARGIN - 1) + _word(report, "loss"), *_plot(curves, ROWS, colour, unicode, zero=False)]
     corner, bar = ("┼", "─") if unicode else ("+", "-")
     return [*lines, " " * (MARGIN - 1) + corner + bar * COLUMNS, step_labels(_word(report, "step"), first, last)]
@@ -260,7 +230,7 @@ def _gap(report: Report, comparison: Comparison, colour: bool, unicode: bool) ->
     if not loss.size:
         return []
     first, last = _step_range(report)
-    curve = _sample(loss.steps, loss.differences, first, last)
+    curve = sample(loss.steps, loss.differences, first, last)
     title = _word(report, "difference", report.letter(comparison.b), report.letter(comparison.a))
     return [" " * (MARGIN - 1) + title, *_plot([curve], SMALL_ROWS, colour, unicode, zero=True)]
 

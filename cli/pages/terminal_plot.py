@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import sys
+from bisect import bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ...schemas.border.text_output import paint
@@ -15,8 +17,10 @@ from ..terminal import columns as columns_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-COLUMNS, MARGIN = 68, 10
-"""Characters of a plot in a terminal, and of what stands left of it."""
+    from .document import Chart
+
+COLUMNS, MARGIN, ROWS = 68, 10, 12
+"""Characters of a plot in a terminal, of what stands left of it, and its rows."""
 
 
 def ticks(low: float, high: float, count: int) -> list[float]:
@@ -28,6 +32,16 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [index * step for index in range(first, last + 1)]
+
+
+def value_range(values: Sequence[float], *, is_centred: bool) -> tuple[float, float]:
+    """The lowest and highest value of an axis, with some room around the curves."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if is_centred:
+        high = max(abs(low), abs(high)) or 1e-9
+        low = -high
+    room = (high - low) * 0.06 or abs(high) * 0.06 or 0.5
+    return (0.0 if low == 0 else low - room), high + room
 
 
 def step_labels(word: str, first: int, last: int) -> str:
@@ -151,3 +165,50 @@ def _letter_lines(curves: Sequence[Sequence[float]], bottom: float, top: float, 
 def stroke(index: int, *, unicode: bool) -> str:
     """The sample of a curve that a legend shows."""
     return ("⠒⠒⠒" if index == 0 else "⠒ ⠒") if unicode else _LETTERS[index % len(_LETTERS)] * 3
+
+
+def chart_lines(chart: Chart, colour: bool) -> list[str]:
+    """A chart of a document as text, its legend below."""
+    unicode = can_draw()
+    ends = [step for curve in chart.curves for step in (*curve.steps[:1], *curve.steps[-1:])] or [0]
+    first, last = min(ends), max(min(ends) + 1, *ends)
+    curves = [sample(curve.steps, curve.values, first, last) for curve in chart.curves]
+    finite = [value for curve in curves for value in curve if math.isfinite(value)]
+    low, high = value_range(finite, is_centred=chart.is_centred)
+    marks = [mark for mark in ticks(low, high, 4) if low <= mark <= high]
+    labels = {round((high - mark) / (high - low) * (ROWS - 1)): f"{mark:.3g}{chart.unit}" for mark in marks}
+    cells = plot_curves(curves, low, high, ROWS, colour=colour, unicode=unicode)
+    corner, bar = ("┼", "─") if unicode else ("+", "-")
+    legend = [f"{stroke(index, unicode=unicode)}  {curve.name}" for index, curve in enumerate(chart.curves)]
+    axis = " " * (MARGIN - 1) + corner + bar * COLUMNS
+    return [*with_axis(labels, cells, MARGIN, unicode=unicode), axis, step_labels("", first, last), *legend]
+
+
+def sample(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
+    """One value for each dot column: of its steps the one farthest from their mean, so that a spike is drawn."""
+    count = COLUMNS * 2
+    found = [math.nan] * count
+    edges = [first + (last - first) * index / (count - 1) for index in range(count)]
+    half = (last - first) / (count - 1) / 2
+    start = 0
+    for index, edge in enumerate(edges):
+        end = bisect_right(steps, edge + half)
+        known = values[start:end]
+        if not math.isfinite(sum(known)):
+            known = [value for value in known if math.isfinite(value)]
+        if known:
+            mean = sum(known) / len(known)
+            low, high = min(known), max(known)
+            found[index] = high if high - mean >= mean - low else low
+        start = end
+    return _interpolate(found)
+
+
+def _interpolate(values: list[float]) -> list[float]:
+    """Sparse points as a line: a column without a step lies between its neighbours."""
+    known = [index for index, value in enumerate(values) if math.isfinite(value)]
+    for before, after in pairwise(known):
+        for index in range(before + 1, after):
+            part = (index - before) / (after - before)
+            values[index] = values[before] + (values[after] - values[before]) * part
+    return values

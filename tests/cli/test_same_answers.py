@@ -121,11 +121,17 @@ def test_neither_python_nor_the_page_depends_on_the_order(
         assert Counter(map(repr, rows)) == Counter(repr(swapped(row)) for row in back)
 
 
+def _shown(page: str) -> str:
+    """The part of a page that is shown at the beginning: it is in one of two languages."""
+    return page[page.index("<main ") : page.index("</main>")]
+
+
 def _page_rows(page: str) -> Counter[tuple[str, str, str]]:
     """What each row of the page shows of the field and of both sides."""
-    cell = r'<td data-side="{}">(.*?)</td>'
-    found = re.findall(rf"<tr><td><code>(.*?)</code></td>{cell.format('A')}{cell.format('B')}", page)
-    assert len(found) == page.count('<td data-side="A">')
+    cell = r'<td data-head="{}">(.*?)</td>'
+    name = r'<td data-head="[^"]*"><code>(.*?)</code>(?:<small>.*?</small>)?</td>'
+    found = re.findall(name + cell.format("A") + cell.format("B"), _shown(page))
+    assert len(found) == _shown(page).count('<td data-head="A">')
     return Counter(found)
 
 
@@ -160,8 +166,8 @@ def test_every_interface_gives_the_same_answer(accmap: Accmap, tmp_path: Path, c
         }
         accmap("report", *given, "--profile", "train", "--no-config", "-o", str(tmp_path / "page.html"), "--force")
         page = (tmp_path / "page.html").read_text("utf-8")
-        assert page.count('<td data-side="A">') == len(answer["rows"])
-        assert Counter(re.findall(r"<h4><a [^>]*>([A-Z]+\d+)</a>", page)) == Counter(
+        assert _shown(page).count('<td data-head="A">') == len(answer["rows"])
+        assert Counter(re.findall(r"<h4><a [^>]*>([A-Z]+\d+)</a>", _shown(page))) == Counter(
             code for (code, _, _, cause), number in first.items() for _ in range(number) if cause is None
         )
 
