@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ...evidence.logs.log_reader import read_run
 from ...evidence.logs.verdict import Grounds
 from ...schemas.border.file_output import standing_already, write_text
-from ...schemas.border.text_output import clear_screen, emit, flush, json_text, trust_text
+from ...schemas.border.text_output import clear_screen, emit, flush, json_text
 from ...schemas.config import ReadOptions
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.message import Words, verbatim
@@ -166,10 +166,11 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
         from .logs_report import page
 
         return page(report, to_file=to_file)
-    if form == "html":
-        from .logs_page import web_page
+    if form in ("html", "markdown"):
+        from ..pages.formats import write_document
+        from .logs_page import logs_document
 
-        return trust_text(web_page(report))
+        return write_document(lambda language: logs_document(report, language), form, report.language)
     if form == "csv":
         from .logs_report import to_csv
 

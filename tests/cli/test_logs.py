@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -362,86 +361,13 @@ def test_a_conversions_record_is_read(accmap: Callable[..., Any], tmp_path: Path
     assert answer.code == 0, answer.out
 
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
-ACT = """
-<script>
-window.onerror = (message) => { document.title = 'broken: ' + message; };
-addEventListener('load', () => {
-  const at = (id, kind, share, more = {}) => {
-    const svg = document.getElementById(id), box = svg.getBoundingClientRect();
-    const given = {bubbles: true, clientX: box.left + box.width * share, clientY: box.top + 40, ...more};
-    svg.dispatchEvent(kind === 'wheel' ? new WheelEvent(kind, given) : new PointerEvent(kind, given));
-  };
-  const out = {};
-  out.paths = [...document.querySelectorAll('path.line[d]')].map((path) => path.getAttribute('d').length);
-  at('loss', 'pointermove', 0.5);
-  out.tip = document.getElementById('tip').textContent;
-  out.hairs = [...document.querySelectorAll('.hair')].map((hair) => hair.style.display);
-  at('relative', 'pointermove', 0.9);
-  out.relative = document.getElementById('tip').textContent;
-  at('norm', 'pointerdown', 0.4); at('norm', 'pointermove', 0.6); at('norm', 'pointerup', 0.6);
-  out.zoomed = view.slice();
-  at('rate', 'wheel', 0.5, {deltaY: -100, cancelable: true});
-  out.wheeled = view.slice();
-  at('loss', 'dblclick', 0.5);
-  out.whole = view.slice();
-  at('loss', 'pointerdown', 0.1); at('loss', 'pointermove', 0.3); at('loss', 'pointerup', 0.3);
-  document.getElementById('reset').click();
-  out.reset = view.slice();
-  out.loaded = performance.getEntriesByType('resource').length;
-  const done = document.createElement('pre');
-  done.id = 'outcome';
-  done.textContent = JSON.stringify(out);
-  document.body.append(done);
-});
-</script>
-"""
-
-
-def dumped(page: Path, profile: Path) -> str:
-    """What a headless browser makes of a page."""
-    assert BROWSER is not None
-    command = [
-        BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-        "--disable-background-networking", "--disable-component-update", "--disable-sync", "--window-size=1000,1600",
-        f"--user-data-dir={profile}", "--dump-dom", page.as_uri(),
-    ]  # fmt: skip
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
-
-
-@pytest.mark.browser
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
-def test_the_page_draws_shows_and_zooms_in_a_browser(accmap: Callable[..., Any], tmp_path: Path) -> None:
-    answer = accmap("logs", "a.log", "off.log", "nan.log", "--format", "html", "-o", "page.html", files=FILES)
-    assert answer.code == 1
-    page = (tmp_path / "page.html").read_text("utf-8")
-    (tmp_path / "acting.html").write_text(page.replace("</body>", ACT + "</body>"), "utf-8")
-    dom = dumped(tmp_path / "acting.html", tmp_path / "profile")
-    assert "<title>broken" not in dom
-    told = re.search(r'<pre id="outcome">(.*?)</pre>', dom, re.DOTALL)
-    assert told is not None
-    out = json.loads(told[1].replace("&quot;", '"').replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
-    # Five panels: three curves of losses, norms and rates, two of differences; NaN is a gap.
-    assert len([length for length in out["paths"] if length > 500]) >= 9
-    assert re.match(r"step \d+\nA  [\d.]+\nB  [\d.]+\nC  NaN", out["tip"])
-    assert set(out["hairs"]) == {"block"}
-    assert "B - A" in out["relative"]
-    assert "%" in out["relative"]
-    low, high = out["zoomed"]
-    assert 60 < low < 85
-    assert 110 < high < 130
-    assert out["wheeled"][1] - out["wheeled"][0] < high - low
-    assert out["whole"] == [1, 200]
-    assert out["reset"] == [1, 200]
-    assert out["loaded"] == 0
-
-
 def test_the_page_holds_everything_itself(accmap: Callable[..., Any]) -> None:
     answer = accmap("logs", "a.log", "off.log", "--format", "html", "--lang", "zh", files={**FILES})
     assert answer.code == 1
-    assert not re.search(r"(?:src|href)=|@import|url\((?!#)|fetch\(|XMLHttpRequest", answer.out.replace("url(#", ""))
+    assert not re.search(r"<[^>]*\bsrc=|@import|fetch\(|XMLHttpRequest|unsafe-inline", answer.out)
+    assert "default-src &#39;none&#39;" in answer.out
     assert "prefers-color-scheme: dark" in answer.out
-    assert '<html lang="zh-CN">' in answer.out
+    assert '<html lang="zh-CN"' in answer.out
     assert "不符合标准" in answer.out
     hostile = {"<img onerror=x>.log": FILES["a.log"], "b.log": FILES["b.log"]}
     assert "<img" not in accmap("logs", *hostile, "--format", "html", files=hostile).out
