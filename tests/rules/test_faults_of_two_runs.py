@@ -36,7 +36,7 @@ NAMES = ("qwen3_dense", "qwen3_moe", "deepseek_v3")
 CASES = yaml.safe_load((Path(__file__).parent / "harmless_edits.yaml").read_text("utf-8"))
 KINDS = ("scripts", "graphs", "model")
 SEED, DRAWN = 43, 20
-SETTINGS = planting.SETTINGS._replace(pairs_alike=True, named_in_order=True, tries_fixes=False)
+SETTINGS = planting.SETTINGS._replace(pairs_alike=True, named_in_order=True)
 
 
 def example(name: str, file: str) -> str:
