@@ -16,7 +16,7 @@ from ..schemas.border.text_output import shell_word
 from ..schemas.config import ReadOptions
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, cast
-from .adjustments import fields_of_key, settings_named
+from .adjustments import fields_of_key, path_of_missing, settings_named
 from .catalog_compiled import CAUSES, ROLES, RULES
 from .places import places_of
 from .rule import Change, Repair, at_key
@@ -228,19 +228,26 @@ def _is_in_range(entry: Diagnostic) -> bool:
 
 def subject_keys(entry: Diagnostic, side: Side) -> frozenset[str]:
     """The keys that a finding about one file names, or that stand at its place."""
-    from .repairs import path_at
-
     values = dict(entry.values)
     section = f"{values['section']}." if values.get("section") and values.get("key") else ""
     names = {section + str(values[name]) for name in ("key", "flag", "section", "at") if values.get(name)}
     if side.framework == "megatron":
         names = {name.lstrip("-").replace("-", "_") for name in names} | settings_named(side, entry, when=True)
     else:
-        path = None if entry.span is None else path_at(entry.span, side)
-        names |= {path} if path else set()
+        names |= _key_at_place(entry, side)
         names |= {name for name in settings_named(side, entry, when=True) if "_" in name}
     missing = CAUSES[entry.kind.code][4] if entry.kind.code in CAUSES else None
     return frozenset(names | {missing} if missing else names)
+
+
+def _key_at_place(entry: Diagnostic, side: Side) -> set[str]:
+    """The key at the place of a finding; none for a missing key, which stands at the place of its section."""
+    from .repairs import path_at
+
+    if entry.span is None or (entry.kind.code in ROLES["missing-key"] and path_of_missing(entry)[1]):
+        return set()
+    path = path_at(entry.span, side)
+    return {path} if path else set()
 
 
 def subject_fields(entry: Diagnostic, side: Side) -> frozenset[FieldName]:

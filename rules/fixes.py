@@ -22,6 +22,7 @@ from .agreement import (
     subject_fields,
     subject_keys,
 )
+from .catalog_compiled import CAUSES
 from .repairs import deletions, single_edits
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
 _MOST_TRIES = 60
 """Fixes of one pair that are tried; each lints the pair again, some 10 ms. After them rules offer theirs untried."""
+_CONNECTED = ("batch.", "checkpoint.", "gradient.", "parallel.", "run.", "schedule.")
+"""Topics whose values are worked out from one another: a fix of one may need that of another, and is tried alone."""
 _MOST_SEARCHES = 4
 """Times that fixes are searched for while a text is mended."""
 _MOST_STEPS = 4
@@ -126,8 +129,10 @@ class _Mender:
                 return
 
     def _first_fix(self, entry: Diagnostic, side: Side) -> Fix | None:
-        """The fix that would be tried first for a finding in a file; None if there is none, or it need not be tried."""
+        """The fix of a finding that is tried with others in one file; None if it is tried alone, or not at all."""
         if entry.kind.severity == "info" or entry.because is not None or side not in self._sides_of(entry):
+            return None
+        if any(field.startswith(_CONNECTED) for field in entry.fields):
             return None
         own = next((fix for fix in entry.fixes if fix.edits[0].file == side.source.name), None)
         if own is not None:
@@ -264,8 +269,8 @@ def fix_texts(
     """Fix, look again, and fix again, until no fix is left to make.
 
     A fix stays only where its finding is gone, no other error or warning has come, and every field of the recipe that
-    it is not about is as it was, or as the partner has it. Where several together fail in that, the first of them is
-    tried alone; one that fails alone waits, and is tried again once the others have changed the texts. Those that wait
+    it is not about is as it was, or as the partner has it. Where several together fail in that, the first half of them
+    is tried; one that fails alone waits, and is tried again once the others have changed the texts. Those that wait
     at the end are not made: a second run would not make them, either. `look` tries fixes if it is told to, which takes
     as long as many runs: it is told so at the start, and again where no other fix is left.
     """
@@ -292,7 +297,7 @@ def fix_texts(
         if not _is_better(seen, done, left):
             if len(done) == 1:
                 waiting += done
-            first = done[:1] if len(done) > 1 else []
+            first = done[: len(done) // 2]
             continue
         texts, seen, first, has_changed, is_searched = after, left, [], has_changed or bool(waiting), False
         fixed += done
@@ -325,7 +330,10 @@ def _is_better(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTe
         earlier, later = remarks if entry.kind.severity == "info" else (had, has)
         if later[_identity(entry)] >= earlier[_identity(entry)]:
             return False
-    return all(name in remarks[0] for name in has) and not any(True for _ in _side_effects(before, fixed, after))
+    errors = (_identity(entry) for entry in after.findings if entry.kind.severity == "error")
+    if not all(name in had for name in errors) or not all(name in remarks[0] for name in has):
+        return False
+    return not any(True for _ in _side_effects(before, fixed, after))
 
 
 def _count_findings(seen: LintedTexts) -> Counter[tuple[object, ...]]:
@@ -337,6 +345,7 @@ def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: Linte
     """The fields that no fixed finding is about, and that are neither as they were nor as the partner has them."""
     had = {recipe.file: recipe for group in before.groups for recipe in group}
     is_safe = all(entry.fix is not None and entry.fix.applicability == "safe" for entry in fixed)
+    opened = tuple(name for entry in fixed if entry.kind.code in CAUSES for name in CAUSES[entry.kind.code][1])
     for group in after.groups:
         for recipe in group:
             old = had.get(recipe.file, recipe)
@@ -345,7 +354,7 @@ def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: Linte
                 agrees = any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
                 if agrees or _is_consequence(name, old, recipe, is_safe=is_safe):
                     continue
-                if name not in _about(fixed, old, recipe):
+                if not name.startswith(opened) and name not in _about(fixed, old, recipe):
                     yield name
 
 

@@ -246,16 +246,21 @@ def _neighbour_rename(entry: Diagnostic, side: Side) -> Fix | None:
 def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     """Fixes that the finding itself names: another name for a key, another value, what runs instead."""
     for way in MENDS.get(entry.kind.code, ()):
-        if way in _NAMED_EDITS and entry.span is not None and entry.span.file is None:
+        if way in _NAMED_EDITS and _is_at_place(entry, side):
             yield from _NAMED_EDITS[way](entry, side)
         if ": " in way:
             yield from _with_settings(way, "", side)
 
 
+def _is_at_place(entry: Diagnostic, side: Side) -> bool:
+    """True if a finding stands in the text of a side, and not in a file that this one reads."""
+    return entry.span is not None and entry.span.file is None and side.source.name == entry.file
+
+
 def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
     """Fixes that take out the key or the argument that a finding is about."""
     ways = MENDS.get(entry.kind.code, ())
-    if "delete" in ways and entry.span is not None:
+    if "delete" in ways and entry.span is not None and _is_at_place(entry, side):
         yield from _deletion_fixes(entry.span, side)
     if "delete-named" in ways:
         settings = (side.setting(key) for key in sorted(settings_named(side, entry, when=True)))
