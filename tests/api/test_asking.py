@@ -102,17 +102,17 @@ def test_findings_show_the_worst_first() -> None:
     ("call", "said"),
     [
         (lambda: accmap.convert(SCRIPT, "mindformer"), "did you mean mindformers"),
-        (lambda: accmap.lint(SCRIPT, profile="fast"), "profile is one of align, train"),
-        (lambda: accmap.lint(SCRIPT, select=["NETX"]), "there is no code NETX"),
-        (lambda: accmap.explain("NET9999"), "neither a code nor a key"),
-        (lambda: accmap.convert(SCRIPT, language="cn"), "language is one of en, zh"),
-        (lambda: accmap.pair(SCRIPT, language="cn"), "language is one of en, zh"),
-        (lambda: accmap.explain("NET016", "de"), "language is one of en, zh"),
-        (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage is one of step1"),
-        (lambda: accmap.explain(5), "'5' is neither a code nor a key"),
+        (lambda: accmap.lint(SCRIPT, profile="fast"), "profile must be one of align, train"),
+        (lambda: accmap.lint(SCRIPT, select=["NETX"]), "NETX is not a code"),
+        (lambda: accmap.explain("NET9999"), "not a code or a key"),
+        (lambda: accmap.convert(SCRIPT, language="cn"), "language must be one of en, zh"),
+        (lambda: accmap.pair(SCRIPT, language="cn"), "language must be one of en, zh"),
+        (lambda: accmap.explain("NET016", "de"), "language must be one of en, zh"),
+        (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage must be one of step1"),
+        (lambda: accmap.explain(5), "'5' is not a code or a key"),
         (lambda: accmap.logs(), "logs needs A"),
-        (lambda: accmap.logs("a.log", experiment="long"), "experiment is one of"),
-        (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark takes"),
+        (lambda: accmap.logs("a.log", experiment="long"), "experiment must be one of"),
+        (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark needs"),
     ],
 )
 def test_a_wrong_word_gives_a_sentence(call, said: str) -> None:
@@ -157,44 +157,44 @@ def test_answers_show_themselves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: accmap.load(None), "by one string or pathlib.Path, not by None"),  # pyright: ignore
-        (lambda: accmap.load(""), "not by ''"),
-        (lambda: accmap.load(b"run.sh"), "not by bytes"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, {"megatron": "0.15"}), "options is an accmap.ReadOptions"),  # pyright: ignore
+        (lambda: accmap.load(None), "with one string or pathlib.Path, not with None"),  # pyright: ignore
+        (lambda: accmap.load(""), "not with ''"),
+        (lambda: accmap.load(b"run.sh"), "not with bytes"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, {"megatron": "0.15"}), "options must be an accmap.ReadOptions"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, option=None), "did you mean options?"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, megatron="0.15"), "options=accmap.ReadOptions(megatron="),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT).value(4), "has no argument 4"),  # pyright: ignore
-        (lambda: accmap.lint(4), "not by int"),  # pyright: ignore
-        (lambda: accmap.lint([SCRIPT, YAML]), "not by list"),  # pyright: ignore
-        (lambda: accmap.lint(SCRIPT, select=4), "select is a list of codes"),  # pyright: ignore
-        (lambda: accmap.lint(SCRIPT, profile=3), "profile is one of align, train, not 3"),  # pyright: ignore
-        (lambda: accmap.convert(SCRIPT, 4), "to is one of megatron, mindformers, not 4"),  # pyright: ignore
-        (lambda: accmap.pair(SCRIPT, YAML), "pair takes at most 1 in order, and 2 are given"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).value(4), "does not have an argument 4"),  # pyright: ignore
+        (lambda: accmap.lint(4), "not with int"),  # pyright: ignore
+        (lambda: accmap.lint([SCRIPT, YAML]), "not with list"),  # pyright: ignore
+        (lambda: accmap.lint(SCRIPT, select=4), "select must be a list of codes"),  # pyright: ignore
+        (lambda: accmap.lint(SCRIPT, profile=3), "profile must be one of align, train, not 3"),  # pyright: ignore
+        (lambda: accmap.convert(SCRIPT, 4), "to must be one of megatron, mindformers, not 4"),  # pyright: ignore
+        (lambda: accmap.pair(SCRIPT, YAML), "pair accepts at most 1 positional arguments, not 2"),  # pyright: ignore
         (lambda: accmap.diff(SCRIPT), "diff needs b"),  # pyright: ignore
-        (lambda: accmap.lr(None), "not by None"),  # pyright: ignore
-        (lambda: accmap.verify(SCRIPT, YAML, shrink=3), "and no shrink"),  # pyright: ignore
-        (lambda: accmap.logs(4), "not by int"),  # pyright: ignore
+        (lambda: accmap.lr(None), "not with None"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, shrink=3), "not shrink"),  # pyright: ignore
+        (lambda: accmap.logs(4), "not with int"),  # pyright: ignore
         (lambda: accmap.explain(), "explain needs word"),  # pyright: ignore
-        (lambda: accmap.verify(SCRIPT, YAML, seeds=0), "--seeds counts from 1, not 0"),
-        (lambda: accmap.verify(SCRIPT, YAML, seeds=-1), "--seeds counts from 1, not -1"),
-        (lambda: accmap.verify(SCRIPT, YAML, seeds="x"), "seeds is a whole number, not 'x'"),  # pyright: ignore
-        (lambda: accmap.verify(SCRIPT, YAML, seeds=None), "seeds is a whole number, not None"),  # pyright: ignore
-        (lambda: accmap.verify(SCRIPT, YAML, seeds=1.5), "seeds is a whole number, not 1.5"),  # pyright: ignore
-        (lambda: accmap.logs("a.log", benchmark=None), "benchmark is a list of texts, not None"),  # pyright: ignore
-        (lambda: accmap.logs("a.log", benchmark=3), "benchmark is a list of texts, not 3"),  # pyright: ignore
-        (lambda: accmap.logs("a.log", benchmark="ab"), "benchmark is a list of texts, not 'ab'"),
-        (lambda: accmap.convert(SCRIPT, version=3), "version is a text, not 3"),  # pyright: ignore
-        (lambda: accmap.convert(SCRIPT, dialect=[]), "dialect is a text, not []"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT).value([]), "has no argument []"),  # pyright: ignore
-        (lambda: accmap.load(YAML).value([]), "key is a text, not []"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT).recipe.value([]), "the vocabulary has no field []"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=3)), "megatron is a text, not 3"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=0), "--seeds starts at 1, not 0"),
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=-1), "--seeds starts at 1, not -1"),
+        (lambda: accmap.verify(SCRIPT, YAML, seeds="x"), "seeds must be a whole number, not 'x'"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=None), "seeds must be a whole number, not None"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=1.5), "seeds must be a whole number, not 1.5"),  # pyright: ignore
+        (lambda: accmap.logs("a.log", benchmark=None), "benchmark must be a list of strings, not None"),  # pyright: ignore
+        (lambda: accmap.logs("a.log", benchmark=3), "benchmark must be a list of strings, not 3"),  # pyright: ignore
+        (lambda: accmap.logs("a.log", benchmark="ab"), "benchmark must be a list of strings, not 'ab'"),
+        (lambda: accmap.convert(SCRIPT, version=3), "version must be a string, not 3"),  # pyright: ignore
+        (lambda: accmap.convert(SCRIPT, dialect=[]), "dialect must be a string, not []"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).value([]), "does not have an argument []"),  # pyright: ignore
+        (lambda: accmap.load(YAML).value([]), "key must be a string, not []"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).recipe.value([]), "[] is not a field of accmap"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=3)), "megatron must be a string, not 3"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=["0.12"])), "not ['0.12']"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps="x")), "steps is a whole number"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps=0)), "--steps counts from 1, not 0"),
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(variables=None)), "variables is a dict"),  # pyright: ignore
-        (lambda: accmap.lint(SCRIPT, options=accmap.ReadOptions(positional="ab")), "is a list"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(confine=3)), "not by int"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps="x")), "steps must be a whole number"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps=0)), "--steps starts at 1, not 0"),
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(variables=None)), "variables must be a dict"),  # pyright: ignore
+        (lambda: accmap.lint(SCRIPT, options=accmap.ReadOptions(positional="ab")), "must be a list"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(confine=3)), "not with int"),  # pyright: ignore
     ],
 )
 def test_what_cannot_be_asked_is_said_in_a_sentence(call: Callable[[], object], said: str) -> None:

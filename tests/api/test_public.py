@@ -80,7 +80,7 @@ def test_a_wrong_name_is_said_and_not_taken_for_an_absent_value(tmp_path: Path) 
     script.write_text("python pretrain_gpt.py --num-layers 2\n")
     run.write_text("use_legacy: False\nmodel: {model_config: {model_type: qwen3, num_hidden_layers: 2}}\n")
     config = accmap.load(script)
-    with pytest.raises(accmap.UsageError, match=r"Megatron-LM 0.12 has no argument 'num_layer'.*num_layers"):
+    with pytest.raises(accmap.UsageError, match=r"Megatron-LM 0.12 does not have an argument 'num_layer'.*num_layers"):
         config.value("num_layer")
     with pytest.raises(accmap.UsageError, match=r"no field 'model.num_layer'.*model.num_layers"):
         config.recipe.value("model.num_layer")  # pyright: ignore[reportArgumentType]

@@ -99,7 +99,7 @@ OWN = [
     ("lr a.sh", "`--steps N`"),
     ("lint - --fix", "标准输入"),
     ("lint a.sh --unsafe", "--unsafe"),
-    ("lint a.sh --config gone.toml", "没有配置文件"),
+    ("lint a.sh --config gone.toml", "配置文件"),
     ("lint a.sh --config broken.toml", "TOML"),
     ("lint a.sh --config key.toml", "profile"),
     ("lint a.sh --config kind.toml", "profile"),

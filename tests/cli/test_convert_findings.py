@@ -47,7 +47,7 @@ def test_an_argument_of_an_earlier_version_or_of_slime_that_changes_no_numbers(
     words = "--DDP-impl local --data-impl mmap --log-batch-size-to-tensorboard --actor-num-nodes 2 --colocate"
     path.write_text(SCRIPT.replace("--bf16", f"--bf16 {words} --sglang-tp-size 2 --first-of-a-fork 1"), "utf-8")
     last = accmap("convert", str(path)).err.splitlines()[-1]
-    assert last.endswith("could not be carried over: first_of_a_fork")
+    assert last.endswith("could not be converted: first_of_a_fork")
 
 
 def test_keys_with_one_reason_stand_in_one_line(accmap: Callable[..., Any], tmp_path: Path) -> None:
@@ -58,7 +58,7 @@ def test_keys_with_one_reason_stand_in_one_line(accmap: Callable[..., Any], tmp_
     lines = [line for line in accmap("convert", str(path)).err.splitlines() if "of_a_fork" in line]
     assert len(lines) == 2
     assert "first_of_a_fork, second_of_a_fork:" in lines[0]
-    assert lines[1].endswith("could not be carried over: first_of_a_fork, second_of_a_fork")
+    assert lines[1].endswith("could not be converted: first_of_a_fork, second_of_a_fork")
 
 
 @pytest.mark.parametrize(
@@ -249,7 +249,7 @@ def test_what_an_updated_file_keeps_is_a_loss(accmap: Callable[..., Any], tmp_pa
     assert answer.code == (0 if lost is None else 1), answer.err
     if lost is None:
         return
-    assert f"could not be carried over: {lost}\n" in answer.err
+    assert f"could not be converted: {lost}\n" in answer.err
     rows = json.loads((tmp_path / "report.json").read_text("utf-8"))["rows"]
     assert [row["status"] for row in rows if row["field"] == lost] in (["dropped"], [])
     assert accmap(*words, "--accept-loss", lost).code == 0
@@ -260,7 +260,7 @@ def test_a_word_that_an_updated_script_keeps_could_override_it(accmap: Callable[
     target.write_text(SCRIPT.rstrip() + " $MORE\n", "utf-8")
     answer = accmap("convert", str(EXAMPLES / "qwen3_dense" / "mindformers.yaml"), "--update", str(target))
     assert answer.code == 1
-    assert "could not be carried over: $MORE" in answer.err
+    assert "could not be converted: $MORE" in answer.err
 
 
 def test_an_updated_file_is_held_to_running(accmap: Callable[..., Any], tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_text_where_a_tokenizer_is_given(show: Run, tmp_path: Path) -> None:
     [
         (script("data"), ("--step", "11"), 1, "last one, 10"),
         (script("gone"), ("--step", "1"), 1, "gone"),
-        (script("data"), (), 2, "needs the step to show"),
+        (script("data"), (), 2, "needs a step"),
         (script("data"), ("--step", "0"), 2, "--step"),
         (script("data"), ("--step", "1", "--steps", "0"), 2, "--steps"),
         (script("data", more="--dataloader-type cyclic"), ("--step", "10"), 1, "first one|first in which|other tokens"),

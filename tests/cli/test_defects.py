@@ -92,16 +92,16 @@ def test_one_condition_that_cannot_be_read(accmap: Any) -> None:
     answer = json.loads(accmap("defects", "b.sh", "--megatron", "0.15", "--format", "json", files={"b.sh": text}).out)
     first = answer["defects"][0]
     assert (first["code"], first["severity"]) == ("DEF001", "warning")
-    assert "which depends on what cannot be read here" in first["message"]
+    assert "because it depends on a value that accmap cannot read" in first["message"]
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--from", "0.15"), "--from and --to belong together"),
+        (("--from", "0.15"), "--from and --to require each other"),
         (("--version", "7"), "no framework has 7"),
         (("--framework", "mindformers", "--version", "0.15"), "no framework has 0.15"),
-        (("a.sh", "--version", "0.15"), "a file has its own"),
+        (("a.sh", "--version", "0.15"), "its own framework and version apply"),
         (("a.sh", "--from", "0.1", "--to", "0.15"), "not a version that accmap knows"),
         (("none.sh",), "none.sh"),
     ],

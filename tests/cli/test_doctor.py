@@ -35,7 +35,7 @@ def test_a_set_that_belongs_together(accmap, machine) -> None:
     answer = accmap("doctor")
     assert answer.code == 0
     assert "mindformers 1.8.0 with mindspore 2.7.2, cann 8.5.0, driver 25.5.0" in answer.out
-    assert "Nothing that is installed here contradicts the table." in answer.out
+    assert "The installed versions match the table." in answer.out
 
 
 @pytest.mark.procedure("proc.pair.versions")
@@ -120,7 +120,7 @@ def test_wrong_use(accmap) -> None:
 def test_known_defects_of_what_is_installed(accmap, machine) -> None:
     machine(mindformers="1.7.0")
     answer = accmap("doctor")
-    assert "Known defects of what is installed" in answer.out
+    assert "Known defects of the installed versions" in answer.out
     assert "DEF501 mindformers" in answer.out
     assert "DEF001" not in answer.out
     found = json.loads(accmap("doctor", "--format", "json").out)

@@ -93,11 +93,11 @@ def test_existing_files_are_kept_unless_forced(accmap, tmp_path: Path) -> None:
     ("words", "said"),
     [
         ((), "-d dump"),
-        (("-d", "d", "--steps", "x"), "--steps takes numbers"),
-        (("-d", "d", "--ranks", "3-1"), "--ranks takes numbers"),
-        (("-d", "d", "--scope", "a", "b", "c"), "one module or two"),
-        (("-d", "d", "--level", "L7"), "--level is one of"),
-        (("-d", "d", "--kind", "o0"), "--kind is one of"),
+        (("-d", "d", "--steps", "x"), "--steps accepts numbers"),
+        (("-d", "d", "--ranks", "3-1"), "--ranks accepts numbers"),
+        (("-d", "d", "--scope", "a", "b", "c"), "one or two modules"),
+        (("-d", "d", "--level", "L7"), "--level must be one of"),
+        (("-d", "d", "--kind", "o0"), "--kind must be one of"),
     ],
 )
 def test_wrong_use(accmap, words: tuple[str, ...], said: str) -> None:
@@ -125,9 +125,9 @@ def test_a_directory_that_cannot_be_made(accmap) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--kind", "mindspore-o1", "--level", "L1"), "belong to `--kind msprobe`"),
-        (("--kind", "mindspore-o0", "--precheck"), "belong to `--kind msprobe`"),
-        (("--kind", "mindspore-o2", "--msprobe", "8"), "belong to `--kind msprobe`"),
+        (("--kind", "mindspore-o1", "--level", "L1"), "require `--kind msprobe`"),
+        (("--kind", "mindspore-o0", "--precheck"), "require `--kind msprobe`"),
+        (("--kind", "mindspore-o2", "--msprobe", "8"), "require `--kind msprobe`"),
         (("--summary", "md5"), "--task statistics"),
     ],
 )

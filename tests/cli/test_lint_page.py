@@ -313,7 +313,7 @@ def test_folders_are_searched_by_content(accmap, folder: Path) -> None:
     (folder / "empty").mkdir()
     answer = accmap("lint", "empty")
     assert answer.code == 0
-    assert "no launch script" in answer.err
+    assert "neither a launch script" in answer.err
     assert accmap("lint", "nothing/*.sh").code == 2
 
 
@@ -351,7 +351,7 @@ def test_since_a_commit(accmap, folder: Path) -> None:
 def test_since_takes_a_commit_and_no_options(accmap, folder: Path, ref: str) -> None:
     answer = accmap("lint", f"--since={ref}")
     assert answer.code == 2
-    assert "git knows no" in answer.err
+    assert "git does not know" in answer.err
     assert not (folder / "stolen").exists()
 
 
@@ -378,4 +378,4 @@ def test_outside_of_a_repository(accmap, folder: Path, tmp_path_factory: pytest.
     copytree(folder / "planted", other / "planted")
     answer = accmap("lint", str(other / "planted"), "--since", "HEAD")
     assert answer.code == 2
-    assert "--since asks git" in answer.err
+    assert "--since needs git" in answer.err

@@ -41,7 +41,7 @@ def test_every_key_is_described() -> None:
 def test_a_table_is_as_the_schema_that_its_first_line_names(accmap: Any, path: Path) -> None:
     kind = SCHEMAS_OF_FILES[path]
     answer = accmap("schema", "--check", str(path))
-    assert (answer.code, answer.out) == (0, f"{path} is as the schema {kind} says\n")
+    assert (answer.code, answer.out) == (0, f"{path} matches the schema {kind} says\n")
     assert json.loads((ROOT / "mappings" / f"{kind}.schema.json").read_text("utf-8")) == schema_of(kind)
 
 

@@ -191,7 +191,7 @@ def test_telechat_is_converted_with_its_biases_named_as_lost(
     out = "out.sh" if to == "megatron" else "out.yaml"
     answer = accmap("convert", "config.json", "--to", to, "--base", str(run), "-o", out)
     assert answer.code == 1
-    lost = answer.err.rpartition("could not be carried over: ")[2].splitlines()[0].split(", ")
+    lost = answer.err.rpartition("could not be converted: ")[2].splitlines()[0].split(", ")
     assert {*lost} >= {"model.ffn_output_bias", "attention.output_bias", "model.hidden_dropout"}
     back = json.loads(accmap("diff", "config.json", out, "--format", "json").out)["rows"]
     parted = {row["field"] for row in back if row["status"] == "different" and not row["field"].startswith("computed.")}

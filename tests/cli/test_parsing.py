@@ -40,12 +40,12 @@ def test_positional_parameters_leave_the_file_that_is_needed(
     ("words", "message"),
     [
         ([], "show needs FILE"),
-        (["a", "b"], "'b' is one too many"),
+        (["a", "b"], "'b' is extra"),
         (["a", "--fromat", "json"], "did you mean --format?"),
-        (["a", "--format", "yaml"], "--format is one of text, json, not 'yaml'"),
+        (["a", "--format", "yaml"], "--format must be one of text, json, not 'yaml'"),
         (["a", "--format"], "--format needs a value"),
-        (["a", "--world-size", "many"], "takes a whole number, not 'many'"),
-        (["a", "--all=yes"], "--all takes no value"),
+        (["a", "--world-size", "many"], "must be a whole number, not 'many'"),
+        (["a", "--all=yes"], "--all does not accept a value"),
     ],
 )
 def test_wrong_use_says_what_is_wrong(words: list[str], message: str) -> None:

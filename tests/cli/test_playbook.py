@@ -98,7 +98,7 @@ def test_a_planted_fault_stops_the_first_stage(accmap, book: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("{", "cannot be used"), ("[]", "cannot be used"), ('{"format": 9}', "version"), (None, "makes a playbook")],
+    [("{", "cannot be used"), ("[]", "cannot be used"), ('{"format": 9}', "version"), (None, "writes a playbook")],
 )
 def test_a_directory_that_is_no_playbook(accmap, tmp_path: Path, text: str | None, said: str) -> None:
     (tmp_path / "other").mkdir()
@@ -374,7 +374,7 @@ def test_a_run_does_what_this_machine_can_and_stops_at_a_launch(accmap, book: Pa
     assert found["done"] == []
     assert "verify.json is there" in answer.err
     told = accmap("playbook", "run", "book")
-    assert "it needs the machines that train" in told.out
+    assert "which needs the training machines" in told.out
     assert "patches/run_mindformer.py --config" in told.out
     assert "mindformers.source" in told.out
     assert "需要训练机器" in accmap("playbook", "run", "book", "--lang", "zh").out

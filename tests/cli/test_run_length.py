@@ -210,10 +210,13 @@ def test_the_command_line_stands_over_the_configuration(accmap: Callable[..., An
 @pytest.mark.parametrize(
     ("configuration", "said"),
     [
-        ("steps = 0\n", "steps counts from 1, not 0"),
+        ("steps = 0\n", "steps must be at least 1, not 0"),
         ('dataset-size = "many"\n', "dataset-size must be a TOML integer"),
-        ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nsteps = -1\n', "pairs.steps counts from 1, not -1"),
-        ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nstep = 1\n', "pairs has no 'step' (did you mean steps?)"),
+        ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nsteps = -1\n', "pairs.steps must be at least 1, not -1"),
+        (
+            '[[pairs]]\nmegatron = "a"\nmindformers = "b"\nstep = 1\n',
+            "pairs does not have 'step' (did you mean steps?)",
+        ),
     ],
 )
 def test_a_wrong_length_in_the_configuration_is_a_sentence(
@@ -228,9 +231,9 @@ def test_a_wrong_length_in_the_configuration_is_a_sentence(
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--steps", "0", "--steps counts from 1, not 0"),
-        ("--dataset-size", "-3", "--dataset-size counts from 1, not -3"),
-        ("--dataset-size", "many", "--dataset-size takes a whole number, not 'many'"),
+        ("--steps", "0", "--steps starts at 1, not 0"),
+        ("--dataset-size", "-3", "--dataset-size starts at 1, not -3"),
+        ("--dataset-size", "many", "--dataset-size must be a whole number, not 'many'"),
     ],
 )
 def test_a_wrong_length_is_a_sentence(

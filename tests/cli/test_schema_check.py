@@ -67,10 +67,10 @@ def test_the_sentences_are_in_both_languages(accmap: Any) -> None:
     files = {"accmap.toml": CONFIGURATION}
     answer = accmap("schema", "--check", "accmap.toml", files=files)
     assert answer.out.splitlines()[:2] == [
-        'accmap.toml:1:1: the file has no "profil" (did you mean profile?)',
+        'accmap.toml:1:1: the file does not have "profil" (did you mean profile?)',
         "accmap.toml:2:14: world-size is 0; it must be at least 1",
     ]
-    assert answer.out.splitlines()[-1] == "accmap.toml: 7 places do not fit the schema config"
+    assert answer.out.splitlines()[-1] == "accmap.toml: 7 places do not match the schema config"
     chinese = accmap("schema", "--check", "accmap.toml", "--lang", "zh")
     assert "world-size 是 0；至少应为 1" in chinese.out
     assert "7 处不符合" in chinese.out
@@ -94,7 +94,7 @@ def test_a_good_configuration_fits(accmap: Any) -> None:
     text = '# ours\nprofile = "train"\nworld-size = 8\n[[pairs]]\nmegatron = "*.sh"\nmindformers = "*.yaml"\n'
     assert checked(accmap, "accmap.toml", files={"accmap.toml": text}) == (0, [])
     answer = accmap("schema", "--check", "accmap.toml")
-    assert (answer.code, answer.out) == (0, "accmap.toml is as the schema config says\n")
+    assert (answer.code, answer.out) == (0, "accmap.toml matches the schema config\n")
 
 
 PLANTED = [
@@ -105,12 +105,27 @@ PLANTED = [
         "rate: 1e-4",
         'must be a number, not "1e-4"; write 0.0001',
     ),
-    ("qwen3_dense/mindformers.yaml", "\nseed: 1234", "\nsead: 1234", 'has no "sead" (did you mean seed?)'),
-    ("qwen3_dense/mindformers.yaml", "hidden_size:", "hiden_size:", 'has no "hiden_size" (did you mean hidden_size?)'),
-    ("qwen3_dense/mindformers.yaml", "warmup_steps:", "warmup_step:", 'no "warmup_step" (did you mean warmup_steps?)'),
+    ("qwen3_dense/mindformers.yaml", "\nseed: 1234", "\nsead: 1234", 'does not have "sead" (did you mean seed?)'),
+    (
+        "qwen3_dense/mindformers.yaml",
+        "hidden_size:",
+        "hiden_size:",
+        'does not have "hiden_size" (did you mean hidden_size?)',
+    ),
+    (
+        "qwen3_dense/mindformers.yaml",
+        "warmup_steps:",
+        "warmup_step:",
+        'not have "warmup_step" (did you mean warmup_steps?)',
+    ),
     ("qwen3_dense/megatron.sh", "--num-layers 4", "--num-layers four", 'must be a whole number or null, not "four"'),
     ("qwen3_dense/megatron.sh", "--lr 1.0e-4", "--lr 1e-4x", 'lr must be a number or null, not "1e-4x"'),
-    ("qwen3_dense/megatron.sh", "--hidden-size", "--hiden-size", 'no "--hiden-size" (did you mean --hidden-size?)'),
+    (
+        "qwen3_dense/megatron.sh",
+        "--hidden-size",
+        "--hiden-size",
+        'not have "--hiden-size" (did you mean --hidden-size?)',
+    ),
     ("qwen3_dense/megatron.sh", "--ffn-hidden-size", "--ffn-hiden-size", "(did you mean --ffn-hidden-size?)"),
 ]
 
@@ -127,7 +142,7 @@ def test_a_fault_in_a_frameworks_file_is_where_lint_finds_it(
     line, total = answer.out.splitlines()
     assert line.endswith(said)
     kind = "megatron" if name.endswith(".sh") else "mindformers"
-    assert total == f"{name}: 1 place does not fit the schema {kind}"
+    assert total == f"{name}: 1 place does not match the schema {kind}"
     findings = json.loads(accmap("lint", name, "--format", "json", "--no-cache").out)["diagnostics"]
     assert line.split(": ")[0] in {f"{name}:{one['span']['line']}:{one['span']['column']}" for one in findings}
 
@@ -204,7 +219,7 @@ def test_a_saved_answer_says_what_it_is(accmap: Any) -> None:
     for kind, words in lines.items():
         files = {"saved.json": accmap(*words, "--format", "json").out}
         answer = accmap("schema", "--check", "saved.json", files=files)
-        assert answer.out == f"saved.json is as the schema {kind} says\n"
+        assert answer.out == f"saved.json matches the schema {kind}\n"
 
 
 def test_a_spoilt_answer(accmap: Any) -> None:
@@ -240,9 +255,9 @@ def test_a_yaml_as_one_version_knows_it(accmap: Any) -> None:
         (["a.yaml"], "rows: [1, 2", "a.yaml:1"),
         (["a.yaml"], "some: thing\n", "--of NAME"),
         (["a.json"], '{"some": "thing"}', "--of NAME"),
-        (["a.json", "--of", "shaw"], "{}", "there is no schema 'shaw'"),
+        (["a.json", "--of", "shaw"], "{}", "unknown schema 'shaw'"),
         (["missing.json"], None, "missing.json"),
-        (["a.json", "show"], "{}", "takes one file"),
+        (["a.json", "show"], "{}", "accepts one file"),
     ],
 )
 def test_what_cannot_be_checked(accmap: Any, words: list[str], text: str | None, said: str) -> None:

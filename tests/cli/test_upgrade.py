@@ -277,12 +277,12 @@ def test_the_old_file_is_written_over_in_place_alone(accmap, old: Path) -> None:
     ("words", "said"),
     [
         (("old.yaml", "-o", "new.yaml", "--check"), "one of -o FILE, -d DIR, --in-place and --check"),
-        ((".",), "a folder of YAMLs needs the folder to write to"),
-        (("old.yaml", "--format", "json"), "name where the YAML goes"),
+        ((".",), "for a folder of YAMLs, name the target folder"),
+        (("old.yaml", "--format", "json"), "name the target of the YAML"),
         (("old.yaml", "--mindformers", "1.8"), "1.8"),
         (("old.yaml", "--from-version", "0.3"), "--from-version"),
         ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "accepts a YAML of MindSpore Transformers"),
-        (("-", "--in-place"), "standard input cannot be written over"),
+        (("-", "--in-place"), "standard input cannot be edited in place"),
     ],
 )
 def test_wrong_use_is_refused(accmap, old: Path, words: tuple[str, ...], said: str) -> None:

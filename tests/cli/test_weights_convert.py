@@ -72,8 +72,8 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
     ("words", "told"),
     [
         ((), "-o converted"),
-        (("-o", "full"), "`--resume` continues a conversion, `--force` overwrites"),
-        (("-o", "run"), "holds the checkpoint itself"),
+        (("-o", "full"), "use `--resume` to continue a conversion or `--force` to overwrite"),
+        (("-o", "run"), "contains the source checkpoint"),
         (("-o", "train.yaml"), "is a file"),
         (("-o", "out", "--tensor-parallel", "0"), "above 0"),
         (("-o", "out", "--shard-size", "nan"), "above 0"),
@@ -84,12 +84,12 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
         (("-o", "out", "--expert-parallel", "2", "--to", "megatron"), "--expert-parallel"),
         (("-o", "out", "--ckpt-format", "torch_dist", "--tensor-parallel", "2"), "does not depend on the ranks"),
         (("-o", "out", "--ckpt-format", "torch_dist", "--to", "mindformers"), "for a Megatron-LM target"),
-        (("-o", "out", "--ckpt-format", "zarr"), "--ckpt-format is one of"),
+        (("-o", "out", "--ckpt-format", "zarr"), "--ckpt-format must be one of"),
         (("-o", "out", "--num-virtual-stages-per-pipeline-rank", "2"), "EVD100"),
         (("-o", "out", "--pipeline-parallel", "2", "--decoder-last-pipeline-num-layers", "3"), "EVD100"),
         (("-o", "out", "--pipeline-parallel", "2", "--pipeline-model-parallel-layout", "Et|tL"), "EVD100"),
-        (("-o", "out", "--dtype", "int8"), "--dtype is one of bf16, fp32, fp16"),
-        (("-o", "out", "--to", "pytorch"), "--to is one of"),
+        (("-o", "out", "--dtype", "int8"), "--dtype must be one of bf16, fp32, fp16"),
+        (("-o", "out", "--to", "pytorch"), "--to must be one of"),
         (("-o", "out", "--config", "none.yaml"), "none.yaml"),
     ],
 )
@@ -112,7 +112,7 @@ def test_what_is_left_out_is_told_with_its_effect(accmap: Callable[..., Any], fi
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", script)
     assert answer.code == 0
     assert "left out: 1 tensors of optimizer state, 11.7 KiB" in answer.out
-    assert "moments begin at zero" in answer.out
+    assert "moments start at zero" in answer.out
     words = ("weights", "convert", "run", "-o", "out", "--config", script, "--force")
     assert "动量从零开始" in accmap(*words, "--lang", "zh").out
     told = json.loads(accmap(*words, "--format", "json").out)

@@ -71,7 +71,7 @@ def test_a_missing_framework_names_the_one_command(
         (["ONE", "--against", "torch", "--precision", "as-written"], "--precision"),
         (["ONE", "TWO", "--precision", "fp8"], "as-written"),
         (["ONE", "TWO", "--stage", "step9"], "step1"),
-        (["ONE", "TWO", "--ranks"], "--ranks was removed"),
+        (["ONE", "TWO", "--ranks"], "verify no longer has --ranks"),
         (["ONE", "TWO", "--ranks", "--lang", "zh"], "已移除"),
     ],
 )
