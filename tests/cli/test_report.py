@@ -103,7 +103,8 @@ def test_the_order_of_its_parts(accmap) -> None:
         "megatron 0.12 (assumed)", "1 stops the run MAP072",
         "8 change numbers OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013",
         "2 warnings RUN002",
-        "19 pieces of advice ENV090", "on one side only 81 145 equal, 37 only-b", "Both files side by side A megatron.sh",
+        "19 pieces of advice ENV090", "on one side only 81 145 equal, 37 only-b",
+        "Both files side by side A megatron.sh",
         "Learning rates The curves first differ at step 0", "ran nothing", "accmap verify megatron.sh mindformers.yaml",
         "Equal values (145) field", "accmap report megatron.sh mindformers.yaml",
     )  # fmt: skip
