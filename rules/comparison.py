@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..mapper.differences import difference_of, is_neutral
 from ..mapper.gates import changes_numbers, open_deciding_fields, says_something
-from ..mapper.recipe.vocabulary import vocabulary
+from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.tables import is_proved
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.shared_words import join_words
@@ -83,10 +83,18 @@ def agreement_of(
     apart = _fields_apart(advice)
     known = [(name, a.value, b.value) for name, a, b in both if a.decided and b.decided]
     equal = [name for name, a, b in known if name not in apart and not (a is None and b is None)]
-    undecided = tuple([str(name) for name, a, b in both if not (a.decided and b.decided)])
+    undecided = (*(str(name) for name, a, b in both if not (a.decided and b.decided)), *_open_quantities(left, right))
     versions = _versions_of_proofs(subject)
     proved = 0 if versions is None else sum(is_proved(name, *versions) for name in equal)
     return Agreement(len(equal), proved, undecided)
+
+
+def _open_quantities(left: Side, right: Side) -> Iterator[str]:
+    """The computed quantities that something open in a file feeds; of others there is no formula."""
+    quantities: list[FieldName] = [name for name in left.recipe.fields if name.startswith(COMPUTED)]
+    for name, *values in _values_of_both(quantities, left, right):
+        if any(one.keys and not one.decided for one in values):
+            yield str(name)
 
 
 def _versions_of_proofs(subject: Subject) -> tuple[str, str] | None:
@@ -101,11 +109,12 @@ def _versions_of_proofs(subject: Subject) -> tuple[str, str] | None:
 
 
 def _values_of_both(
-    table: Mapping[FieldName, Compared], left: Side, right: Side
+    table: Iterable[FieldName], left: Side, right: Side
 ) -> list[tuple[FieldName, RecipeValue, RecipeValue]]:
     """The compared fields that both sides know, with what each has."""
-    first, second = (map(side.recipe.fields.get, table) for side in (left, right))
-    return [(name, a, b) for name, a, b in zip(table, first, second, strict=True) if a is not None and b is not None]
+    names = list(table)
+    first, second = (map(side.recipe.fields.get, names) for side in (left, right))
+    return [(name, a, b) for name, a, b in zip(names, first, second, strict=True) if a is not None and b is not None]
 
 
 def _fields_apart(advice: Iterable[Diagnostic]) -> set[str]:

@@ -179,6 +179,7 @@ lr_scheduler:
 parallelism:
   tensor_parallel: 1
   hsdp_shard_size: 1  # gone
+checkpoint: {enable_save: False}
 monitor:
   tensorboard:
     tensorboard_dir: ./board  # 2.1 has another name

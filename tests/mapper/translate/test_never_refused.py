@@ -72,6 +72,7 @@ REFUSED = {
     "learning_rate": "a schedule that ends above its peak",
     "lr_end": "a schedule that ends above its peak",
     "warmup_lr_init": "a warm-up from above the peak",
+    "total_steps": "a decay that ends within the warm-up",
     "epochs": "a run of no steps",
     "steps": "a run of no steps",
     "batch_size": "a run of no samples",
