@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from ..schemas.addresses_compiled import REPOSITORY
 from ..schemas.compilers.tables import load_table
 
 ROOM = Path(__file__).resolve().parent
@@ -53,7 +54,7 @@ def link_of(source: str) -> str | None:
         return _link_table()["transformers"].format(version=version, path=path.partition(":")[0])
     if first == "accmap" or source.startswith(("tests/", "mappings/")):
         path = source.removeprefix("accmap ").split("::")[0].split(":")[0]
-        return _link_table()["accmap"].format(path=path.replace("*.yaml", ""))
+        return f"{REPOSITORY}/blob/main/{path.replace('*.yaml', '')}" if REPOSITORY else None
     return None
 
 

@@ -187,7 +187,7 @@ class DiagnosticJson(Open):
     alternatives: list[FixJson] = Field(
         description="Other fixes, each enough by itself: of a difference, those that change the other file."
     )
-    url: str
+    url: str | None = Field(description="The page of the code; null as long as the documentation is not published.")
 
 
 class PurposeJson(Open):

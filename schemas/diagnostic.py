@@ -102,9 +102,11 @@ class Diagnostic(NamedTuple):
         return self.kind.effect or EFFECTS[self.kind.severity]
 
     @property
-    def url(self) -> str:
-        """The address of the page that explains the code."""
-        return f"https://github.com/accmap/accmap/blob/main/docs/{_page(self.kind.code)}"
+    def url(self) -> str | None:
+        """The address of the page that explains the code; None as long as the documentation is not published."""
+        from .addresses_compiled import SITE
+
+        return f"{SITE}/{_page(self.kind.code)}" if SITE else None
 
     def to_json(self, language: Language = "en", because_of: int | None = None) -> dict[str, object]:
         """The contract's `diagnostic`; a list that is not handed out knows the place of its cause."""
@@ -115,7 +117,7 @@ class Diagnostic(NamedTuple):
 
 def _page(code: str) -> str:
     """The page that explains a code: its own, or its heading on the page of all codes of evidence."""
-    return f"evidence-codes.md#{code.lower()}" if code.startswith("EVD") else f"rules/{code}.md"
+    return f"evidence-codes/#{code.lower()}" if code.startswith("EVD") else f"rules/{code}/"
 
 
 class UnreadableError(Exception):

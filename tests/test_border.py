@@ -58,6 +58,10 @@ ALLOWED: dict[str, dict[str, str]] = {
         "sys.stdout.write": "an answer that a writer made, kept as it was",
         "os.unlink": "entries of its own folder",
     },
+    "cli/commands/agents.py": {
+        "TemporaryDirectory": "a command of this program writes into it, and it is gone when it has ended",
+        "read_text": "what that command has written",
+    },
     "cli/evidence/weights_convert.py": {"ctypes.CDLL": "None: the C library that this process has loaded already"},
     "cli/evidence/playbook.py": {
         "TemporaryDirectory": "commands of this program write into it, and it is gone when they have ended",

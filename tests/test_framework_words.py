@@ -32,6 +32,7 @@ _REFERENCE = "a model of its own that reads Megatron-LM's arguments"
 _SCHEDULER = "the scheduler's own arguments: the typed record of the curve that is computed from them"
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "cli/pages/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
+    "cli/commands/agents.py": (1, "an option of accmap itself"),
     "cli/commands/lr.py": (1, "the curve's own record"),
     "cli/reference/key_explanation.py": (3, "the shape of the fact file, whose groups it searches"),
     "cli/reference/key_search.py": (4, "the shape of the fact file, whose groups it searches"),

@@ -174,7 +174,7 @@ class _Editor:
             entry.message(self.language),
             _SEVERITIES[entry.kind.severity],
             entry.kind.code,
-            lsp.CodeDescription(entry.url),
+            lsp.CodeDescription(entry.url) if entry.url else None,
             "accmap",
             related_information=related,
         )

@@ -166,7 +166,7 @@ def write_markdown(report: Report, language: Language) -> Outgoing:
         text += [word("head"), "| --- | --- | --- | --- |"]
     for entry, told in sorted(messages(report.diagnostics, language), key=lambda one: harm(one[0], report)):
         place = place_of(entry.file, entry.span)
-        code = f"[{entry.kind.code}]({entry.to_json()['url']})"
+        code = f"[{entry.kind.code}]({entry.url})" if entry.url else entry.kind.code
         text.append(f"| {term(entry.kind.severity, language)} | {code} | {markdown_code(place)} | {markdown(told)} |")
     for subject, lines in checklists(report, language):
         names = " ↔ ".join(side.config.file for side in subject.sides)

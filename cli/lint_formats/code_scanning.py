@@ -42,6 +42,8 @@ def write_sarif(report: Report, language: Language) -> Outgoing:
     """One SARIF log."""
     from accmap import __version__
 
+    from ...schemas.addresses_compiled import SITE
+
     digest = digests_of(report)
     codes = list(dict.fromkeys(entry.kind.code for entry in report.diagnostics))
     log: dict[str, object] = {
@@ -53,7 +55,7 @@ def write_sarif(report: Report, language: Language) -> Outgoing:
                     "driver": {
                         "name": "accmap",
                         "version": __version__,
-                        "informationUri": "https://github.com/accmap/accmap",
+                        **({"informationUri": SITE} if SITE else {}),
                         "rules": list(_sarif_rules(report.diagnostics, codes, language)),
                     }
                 },
@@ -82,7 +84,7 @@ def _sarif_rules(entries: Iterable[Diagnostic], codes: list[str], language: Lang
             "id": code,
             "name": "".join(part.capitalize() for part in entry.kind.name.split("-")),
             "shortDescription": {"text": entry.kind.name.replace("-", " ")},
-            "helpUri": entry.to_json()["url"],
+            **({"helpUri": entry.url} if entry.url else {}),
             "defaultConfiguration": {"level": _LEVELS[entry.kind.severity]},
             **_rule_help(code, language),
         }

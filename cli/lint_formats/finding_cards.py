@@ -95,7 +95,7 @@ def finding_card(entry: Diagnostic, more: Sequence[Diagnostic], report: Report, 
     """One finding: its sentence, its places with their lines, how it is mended, and what follows from it."""
     severity = term(entry.kind.severity, language)
     head = [
-        Words(entry.kind.code, href=entry.url),
+        Words(entry.kind.code, href=entry.url or ""),
         Words(f" {entry.kind.name} "),
         Words(severity, tone=TONES[entry.kind.severity]),
     ]
@@ -114,7 +114,7 @@ def _brief_words(entry: Diagnostic, language: Language) -> Sequence[Words]:
     """A finding that follows from another one."""
     place = Words(place_of(entry.file, entry.span), is_code=True)
     said = Words(f"{mark('colon', language)}{entry.message(language)}")
-    return Words(entry.kind.code, href=entry.url), Words(" "), place, said
+    return Words(entry.kind.code, href=entry.url or ""), Words(" "), place, said
 
 
 def _place_parts(file: str, span: Span | None, remark: str, report: Report | None) -> Iterator[Part]:

@@ -18,6 +18,7 @@ from .findings import (
     count_groups,
     fix_lines,
     fixable_lines,
+    harm,
     is_absent,
     place_of,
     summary_line,
@@ -137,8 +138,21 @@ def write_text(report: Report, language: Language) -> Outgoing:
         return page(lines[:-1])
     if len(units) > 1:
         lines += _overview(units, view)
-    ending = [*_upgrade_lines(report, language), *fixable_lines(report, language), summary_line(report, language)]
+    ending = [
+        *_upgrade_lines(report, language),
+        *_explain_lines(causes, report, language),
+        *fixable_lines(report, language),
+        summary_line(report, language),
+    ]
     return page([*lines, *(row for line in ending for row in wrap(line, view.limit))])
+
+
+def _explain_lines(causes: Sequence[Diagnostic], report: Report, language: Language) -> list[str]:
+    """The command that tells more about a code, with the code of the worst finding; nothing if all is advice."""
+    worst = min(
+        (entry for entry in causes if entry.kind.severity != "info"), key=lambda one: harm(one, report), default=None
+    )
+    return [say.explain_says_more(code=worst.kind.code).text(language)] if worst else []
 
 
 def _unit_lines(causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnostic]], view: _View) -> Iterator[str]:

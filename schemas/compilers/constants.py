@@ -13,6 +13,7 @@ from .tables import freeze, literal_module, load_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TABLES = {
+    "schemas/addresses": "Addresses at which accmap is published",
     "mappings/keys": "Keys that are asked for by what they are",
     "schemas/megatron/names": "Flags that stand for others",
     "schemas/mindformers/launch_options": "The options of run_mindformer.py, and keys at the top",

@@ -87,7 +87,8 @@ def test_it_says_what_lint_diff_and_lr_say(accmap, language: str) -> None:
             assert " ".join(said.split()) in text, said
         if entry["fix"] and entry["because_of"] is None:
             assert entry["fix"]["description"] in text
-        assert f'href="{entry["url"]}"' in answer.out
+        assert entry["url"] is None
+        assert entry["code"] in text
     compared = json.loads(accmap("diff", *PAIR, "--format", "json", *spoken).out)
     for row in compared["rows"]:
         if row["field"]:
@@ -125,7 +126,7 @@ def test_it_loads_nothing_and_follows_light_and_dark(accmap) -> None:
     assert "@media print" in page
     assert "width=device-width" in page
     assert not re.search(r"<[^>]*\bsrc=|@import|url\(|<link|<iframe|<img", page)
-    assert set(re.findall(r'href="(#|[^"]{8})', page)) == {"#", "https://"}
+    assert set(re.findall(r'href="(#|[^"]{8})', page)) <= {"#", "https://"}
     assert re.search(r"content=\"default-src 'none'; style-src 'sha256-[^ ]+'; script-src( &#39;|)", unescape(page))
     assert "unsafe-inline" not in page
 

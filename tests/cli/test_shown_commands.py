@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PAGES = [ROOT / name for name in ("README.md", "README.zh-CN.md")] + sorted((ROOT / "docs").glob("*.md"))
+PAGES += sorted((ROOT / "skills").glob("*/SKILL.md"))
 EXAMPLE = ROOT / "examples" / "qwen3_dense"
 
 

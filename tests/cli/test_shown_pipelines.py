@@ -71,7 +71,7 @@ def test_what_is_shown_for_a_pipeline_exists(text: str) -> None:
         if str(entry.get("repo", "")).endswith("accmap/accmap"):
             assert entry["rev"] == TAG
             assert {hook["id"] for hook in entry["hooks"]} <= HOOKS
-        if str(entry.get("uses", "")).startswith("accmap/accmap@"):
+        if str(entry.get("uses", "")).startswith("OWNER/accmap@"):
             assert entry["uses"].partition("@")[2] in (TAG, "<commit>")
             assert set(entry.get("with", {})) <= INPUTS
 
