@@ -216,5 +216,15 @@ def serve(args: McpArgs) -> int:
         raise UsageError(say.mcp_needs_a_library(command=install_command("mcp"))) from None
     if sys.stdin.isatty():
         tell(f"accmap mcp: {say.mcp_waits_for_a_client().text(args.lang)}")
-    server.run()
+    try:
+        server.run()
+    except Exception as error:  # a group of exceptions, whose class Python 3.10 does not have
+        raise _first_of_group(error) from None
     return FINE
+
+
+def _first_of_group(error: BaseException) -> BaseException:
+    """The first exception of a group, such as a client that is gone or a full disk."""
+    while members := getattr(error, "exceptions", ()):
+        error = members[0]
+    return error

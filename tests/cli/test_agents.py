@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,18 @@ def test_without_the_library(accmap: Any, monkeypatch: pytest.MonkeyPatch) -> No
     answer = accmap("mcp")
     assert answer.code == 2
     assert "[mcp]" in answer.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+def test_an_answer_that_cannot_be_written() -> None:
+    asked = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": asked}) + "\n"
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [sys.executable, "-I", "-m", "accmap", "mcp"], input=line.encode(), stdout=full, stderr=-1, check=False
+        )
+    assert ended.returncode == 2
+    assert b"Traceback" not in ended.stderr
 
 
 def test_a_folder_that_is_not_there(accmap: Any) -> None:

@@ -289,7 +289,7 @@ def test_each_pair_stands_by_itself(accmap, folder: Path) -> None:
     assert [line.split(":")[0] for line in headings] == ["worse", "planted"] * 2
     second = page.index(headings[1])
     assert all(line.startswith("worse/") for line in page[1:second] if "]" in line and line[:1] not in " ")
-    assert page[-5] == "2 of 4 without errors or warnings"
+    assert page[-6] == "2 of 4 without errors or warnings"
 
 
 @pytest.mark.usefixtures("folder")

@@ -227,7 +227,7 @@ def prepared(bench: Path, words: list[str]) -> list[str]:
 
 
 @pytest.mark.table(4)
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in (*NEEDS_FRAMEWORKS, "lsp")])
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in (*NEEDS_FRAMEWORKS, "lsp", "mcp")])
 def test_examples_of_help_pages_run(accmap, bench: Path, name: str) -> None:
     for line in EXAMPLES[name]:
         words = prepared(bench, words_of(line)[1:])
