@@ -218,7 +218,7 @@ def serve(args: McpArgs) -> int:
         tell(f"accmap mcp: {say.mcp_waits_for_a_client().text(args.lang)}")
     try:
         server.run()
-    except Exception as error:  # a group of exceptions, whose class Python 3.10 does not have
+    except Exception as error:  # noqa: BLE001 - a group, whose class Python 3.10 does not have
         raise _first_of_group(error) from None
     return FINE
 
