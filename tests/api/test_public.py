@@ -82,7 +82,7 @@ def test_a_wrong_name_is_said_and_not_taken_for_an_absent_value(tmp_path: Path) 
     config = accmap.load(script)
     with pytest.raises(accmap.UsageError, match=r"Megatron-LM 0.12 does not have an argument 'num_layer'.*num_layers"):
         config.value("num_layer")
-    with pytest.raises(accmap.UsageError, match=r"no field 'model.num_layer'.*model.num_layers"):
+    with pytest.raises(accmap.UsageError, match=r"'model.num_layer' is not a field of accmap.*model.num_layers"):
         config.recipe.value("model.num_layer")  # pyright: ignore[reportArgumentType]
     assert (config.value("num_layers"), config.value("data_path")) == (2, None)
     assert config.recipe.value("data.blend") is None

@@ -155,7 +155,7 @@ def test_a_class_that_nobody_knows_is_not_translated(accmap: Callable[..., Any],
     shown = json.loads(accmap("show", str(source), "--format", "json").out)
     values = {entry["key"]: entry["value"] for entry in shown["values"]}
     assert values["resolved.transformer.num_layers"] is None
-    assert shown["unresolved"][0]["reason"] == "what the model class builds is not known"
+    assert shown["unresolved"][0]["reason"] == "accmap does not know the network of the model class"
 
 
 @pytest.mark.parametrize(("version", "written"), [("0.12", False), ("0.16", True)])
@@ -293,7 +293,7 @@ def test_an_unknown_number_of_devices_is_said_where_it_stands(
     (line,) = [line for line in more if "the least that the other parallel sizes allow is written" in line]
     assert line.startswith("unresolved (performance)")
     assert "micro_batch_size" in line
-    assert "cannot be decided from the file" not in answer.err
+    assert "cannot determine the value from the file" not in answer.err
     assert "MAP034" not in accmap("convert", str(path), "-o", str(tmp_path / "config.json")).err
     assert "MAP034" not in accmap("convert", str(path), "--dialect", dialect, "--world-size", "2").err
 

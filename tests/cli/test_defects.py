@@ -102,7 +102,7 @@ def test_one_condition_that_cannot_be_read(accmap: Any) -> None:
         (("--version", "7"), "no framework has 7"),
         (("--framework", "mindformers", "--version", "0.15"), "no framework has 0.15"),
         (("a.sh", "--version", "0.15"), "its own framework and version apply"),
-        (("a.sh", "--from", "0.1", "--to", "0.15"), "not a version that accmap knows"),
+        (("a.sh", "--from", "0.1", "--to", "0.15"), "accmap does not know Megatron-LM"),
         (("none.sh",), "none.sh"),
     ],
 )

@@ -408,7 +408,7 @@ def test_a_malformed_dialect_is_refused_by_name(accmap, old: str, new: str, said
     )
     assert answer.code == 2
     assert "MAP158" in answer.err
-    assert said in answer.err.replace("describes no dialect", "no dialect")
+    assert said in answer.err.replace("does not describe a dialect", "no dialect")
     assert accmap("show", "run.sh", "--megatron", "missing.yaml").code == 2
 
 

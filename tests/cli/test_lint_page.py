@@ -199,14 +199,14 @@ def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
 def test_a_clean_pair_says_how_much_was_compared_and_goes_on(accmap, folder: Path) -> None:
     pair = ("qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml")
     page = accmap("lint", *pair).out
-    told = re.search(r"\n  (\d+) fields are equal; for (\d+) of them the real models of both versions were run", page)
+    told = re.search(r"\n  (\d+) fields are equal\. For (\d+) of them, the real models of both versions were run", page)
     assert told
     rows = json.loads(accmap("diff", *pair, "--format", "json", "--all").out)["rows"]
     equal = sum(row["status"] == "equal" and row["field"] is not None for row in rows)
     assert 0 < int(told[2]) < int(told[1]) <= equal
     # Proofs speak of the static graph alone.
     dynamic = accmap("lint", pair[0], "qwen3_dense/mindformers_dynamic.yaml").out
-    assert "; for 0 of them the real models of both versions were run" in dynamic
+    assert ". For 0 of them, the real models of both versions were run" in dynamic
     assert f"Next: accmap verify {' '.join(pair)}\n" in page
     assert "Not compared, because a file does not determine the value: " not in page
     assert "fields are equal" not in accmap("lint", *pair, "--quiet").out

@@ -260,7 +260,7 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "out", "err"),
     [
-        (["--steps", "0"], 2, "", "counts from 1"),
+        (["--steps", "0"], 2, "", "starts at 1"),
         (["--steps", "x"], 2, "", "must be a whole number"),
         (["--weights", "w"], 2, "", "needs the two folders"),
         (["--weights", "w", "v"], 1, "neither w nor v has a conversion's", ""),

@@ -48,7 +48,7 @@ def test_a_whole_number_is_written_exactly(
 ) -> None:
     text = converted_launch(more, tmp_path, capfd)
     assert written in text
-    assert NAMED.get(more.partition(" ")[0], "") in text.rpartition("could not be carried over")[2]
+    assert NAMED.get(more.partition(" ")[0], "") in text.rpartition("could not be converted")[2]
 
 
 @pytest.mark.slow

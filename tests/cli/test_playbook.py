@@ -386,7 +386,7 @@ def test_a_run_stops_where_a_check_has_failed(accmap, book: Path) -> None:
     (book / "1-configuration" / "verify.json").write_text(MATCH.replace("match", "mismatch"), "utf-8")
     answer = accmap("playbook", "run", "book")
     assert answer.code == 1
-    assert "has not passed" in answer.out
+    assert "did not pass" in answer.out
     assert "[5/" not in answer.err
 
 

@@ -104,7 +104,7 @@ def test_post_training_is_translated_and_says_what_is_not(accmap) -> None:
         files={"run.sh": GPT[:-1] + " --sft --tokenizer-type NullTokenizer --vocab-size 500\n"},
     )  # fmt: skip
     assert answer.code == 1
-    assert "dialogues and their loss mask cannot be carried over" in answer.err.splitlines()[0]
+    assert "cannot convert the dialogues and their loss mask" in answer.err.splitlines()[0]
     assert Path("out.yaml").exists()
     assert accmap("pair", "run.sh", "-d", "pair").code == 1
 

@@ -175,7 +175,7 @@ def test_a_launch_whose_yaml_cannot_be_decided_is_refused_with_its_place(accmap)
 @pytest.mark.parametrize(
     ("files", "said"),
     [
-        ({"a.sh": "echo nothing to launch\n"}, "SYN001 No start of a training program"),
+        ({"a.sh": "echo nothing to launch\n"}, "SYN001 accmap found no launch of a training program"),
         ({"a.sh": 'python pretrain_gpt.py --num-layers "2\n'}, "a.sh:1:"),
         ({"a.yaml": "a: [1, 2\nb: 3\n"}, "a.yaml:"),
         ({"a.yaml": "a:\n\t- 1\n"}, "a.yaml:2:1"),

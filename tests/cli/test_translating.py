@@ -127,7 +127,7 @@ def test_a_word_that_may_hold_any_argument_is_a_loss(accmap, tmp_path: Path) -> 
     answer = accmap("convert", "run.sh", "-o", "out.yaml", "--report", "report.json")
     report = json.loads((tmp_path / "report.json").read_text())
     assert (before.code, answer.code) == (0, 1), before.err
-    assert "$MOE_ARGS cannot be decided by reading" in answer.err
+    assert "accmap cannot determine $MOE_ARGS" in answer.err
     (row,) = (row for row in report["rows"] if row["from"] == ["$MOE_ARGS"])
     assert (row["status"], row["impact"], row["field"]) == ("unresolved", "numerics", None)
     assert accmap("convert", "run.sh", "-o", "out.yaml", "--force", "--accept-loss", "$MOE_ARGS").code == 0

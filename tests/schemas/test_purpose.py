@@ -112,11 +112,11 @@ def test_the_launcher_behind_a_program_that_is_not_known() -> None:
         ("exit 1\ntorchrun tools/checkpoint/convert.py --model-type GPT\n", "converts"),
         (
             "uv run coverage run -m pytest -x \\\n tests/flux/test_flux_pretrain.py\ncoverage combine\n",
-            "starts no training",
+            "does not start training",
         ),
         ('CMD="cd <path/to/repo> && python tools/preprocess_data.py --input x"\neval $CMD\n', "prepares data"),
         ("A=<fill in>\npython -m torch.distributed.launch tasks/msdp/main.py --task X\n(\n", "dialogues"),
-        ('OPTIONS="--num-layers 2 --attention-backend flash \\\n --hidden-size 64"\n', "starts no training"),
+        ('OPTIONS="--num-layers 2 --attention-backend flash \\\n --hidden-size 64"\n', "does not start training"),
     ],
 )
 def test_no_error_where_nothing_is_trained(text: str, said: str) -> None:

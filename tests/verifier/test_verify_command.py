@@ -347,7 +347,7 @@ def test_a_number_that_yaml_makes_a_text_of_is_no_run_to_verify(
     config = Path(pair[1])
     config.write_text(config.read_text("utf-8").replace("eps: 1.0e-08", "eps: 1e-8", 1), "utf-8")
     assert main(["verify", *pair]) == 2
-    assert "optimizer.eps: 1e-8 is a string to PyYAML" in capsys.readouterr().err
+    assert "PyYAML reads optimizer.eps: 1e-8 as a string" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

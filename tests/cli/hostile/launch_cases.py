@@ -532,7 +532,7 @@ def outputs() -> list[Case]:
                     {},
                     odd,
                     (2,),
-                    ("made from",),
+                    ("an input of this answer",),
                 )
             )
     for command in ("lint good.sh --output-file=null", "lint good.sh --write-baseline=null", "convert good.sh -o null",

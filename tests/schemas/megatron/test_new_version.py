@@ -185,7 +185,7 @@ def test_every_command_knows_it(brought_in: Checkout, tmp_path: Path) -> None:
     assert "--brand-new-scale" in codes["MAP110"]
     script.write_text(SCRIPT.rstrip() + " --otel-span-groups a\n", "utf-8")
     refused = json.loads(ask("lint", "--no-cache", "--format", "json", "--megatron", new, str(script)).stdout)
-    assert f"Megatron-LM {new} has no --otel-span-groups" in str(refused["diagnostics"])
+    assert f"Megatron-LM {new} does not have --otel-span-groups" in str(refused["diagnostics"])
     script.write_text(SCRIPT, "utf-8")
 
     yaml, report = tmp_path / "written.yaml", tmp_path / "report.json"
