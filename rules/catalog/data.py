@@ -97,12 +97,19 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
 
 
 def _mask_of_another_length(side: Side) -> Iterator[Found]:
-    """The dynamic graph takes sequences as they come, and makes a causal mask of the model's length, or its default."""
+    """The dynamic graph takes sequences as they come, and makes a causal mask of the model's length, or its default.
+
+    From 2.0 on the mask is cut for shorter sequences.
+    """
+    from ...mapper.computed.results import Values
+
     data = side.explicit(f"{LOADER['dynamic']}.{DATA_LENGTH}")
     length = side.config.value(DYNAMIC_LENGTH["resolved"])
     if any(side.config.is_on(key) for key in DYNAMIC_LENGTH["made"]):
         return  # the data's own mask, or one that is as large whatever comes
-    if data is not None and isinstance(data.value, int) and isinstance(length, int) and data.value != length:
+    if data is None or not isinstance(data.value, int) or not isinstance(length, int):
+        return
+    if data.value > length or (data.value < length and not Values(side.config).does("cuts_mask")):
         place = at_key(side, DYNAMIC_LENGTH["model"])
         given = side.explicit(DYNAMIC_LENGTH["model"]) is not None
         notes = (Note(place, *say.model_has(length=length).both()),) if given else ()
