@@ -339,6 +339,24 @@ class SchemaCheckJson(Open):
     faults: list[FaultJson]
 
 
+class PartJson(Open):
+    """A part of a report. `cli/pages/document.py` has the other keys of each kind."""
+
+    kind: Literal["verdict", "note", "items", "table", "chart", "code", "side_by_side", "card", "section"]
+    title: str | None = Field(None, description="The title of a section or chart.")
+    text: str | None = Field(None, description="The sentence of a verdict.")
+    parts: list[PartJson] = Field([], description="The parts of a section or card.")
+
+
+class ReportJson(Open):
+    """`accmap report --format json`: the document that a page shows."""
+
+    title: str
+    language: Literal["en", "zh"]
+    parts: list[PartJson]
+    footer: str
+
+
 OUTPUTS: dict[str, type[BaseModel]] = {
     "convert": ConvertJson,
     "defects": DefectsJson,
@@ -351,6 +369,7 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     "lint": LintJson,
     "lr": LrJson,
     "pair": PairJson,
+    "report": ReportJson,
     "rules": RulesJson,
     "schema-check": SchemaCheckJson,
     "show": ShowJson,

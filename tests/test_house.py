@@ -29,8 +29,8 @@ BELOW = {
 }
 LEAN = ("show", "lint", "recipe")
 HEAVY = {
-    "click", "dataclasses", "inspect", "jsonschema", "mindformers", "mindspore", "numpy", "pydantic", "rich", "ruamel",
-    "torch", "typer",
+    "click", "dataclasses", "inspect", "jinja2", "jsonschema", "mindformers", "mindspore", "numpy", "pydantic",
+    "rich", "ruamel", "torch", "typer",
 }  # fmt: skip
 
 

@@ -470,9 +470,11 @@ def _render_verification(
     answer = found.to_json(rules, [one.to_json(language) for one in defects], read_as)
     if format == "json":
         return json_text(json_value(answer))
-    from ..pages.verify_report import html_page, text_page
+    from ..pages.verify_report import text_page, verify_document
 
-    if format == "html":
-        return html_page(answer, language)
+    if format != "text":
+        from ..pages.formats import write_document
+
+        return write_document(lambda one: verify_document(answer, one), format, language, (language,))
     said = list_words((basis.text(language) for basis in bases), language, "semicolon")
     return trust_text(text_page(answer, language) + page([said]))

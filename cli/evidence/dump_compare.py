@@ -31,12 +31,13 @@ from ...schemas.shared_words import first_of
 from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
+from ..pages.document import Document, Row, Section, Table, Verdict, bullets, cells, code_cell
 from ..progress import report_progress
 from ..reference.known_defects import defects_of_files, matching_defects, title
 from ..terminal import wants_colour
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_names import NameMapping
@@ -246,8 +247,11 @@ def _render_answer(answer: Answer, format: str, language: Language, *, everythin
         return json_text(dump_compare_json(answer, language), default=list)
     if format == "csv":
         return csv_text(_rows(answer))
+    if format == "text":
+        return text_page(dump_compare_json(answer, language), language, everything=everything)
+    from ..pages.formats import write_document
 
-    return text_page(dump_compare_json(answer, language), language, everything=everything)
+    return write_document(lambda one: dump_document(dump_compare_json(answer, one), one), format, language)
 
 
 def _rows(answer: Answer) -> Iterator[Sequence[object]]:
@@ -333,6 +337,47 @@ _REASONS = frozenset(
 _MOST = 6
 
 
+def dump_document(answer: _Json, language: Language) -> Document:
+    """The comparison as parts: the verdict, and of each step and rank the divergence and every unit."""
+    names = " · ".join(dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in answer["files"]))
+    return Document(f"accmap dump compare: {names}", language, list(dump_parts(answer, language)))
+
+
+def dump_parts(answer: _Json, language: Language) -> Iterator[Any]:
+    """The parts of a comparison."""
+    word = usage.page("dump_compare", language)
+    verdict: Callable[..., str] = word
+    tone: Any = {"match": "good", "diverged": "bad"}.get(answer["verdict"], "open")
+    if answer["kind"] == "precheck":
+        yield Verdict(verdict(answer["verdict"]), tone, answer["files"])
+        yield from bullets(line.strip() for line in _precheck_lines(answer, word))
+        return
+    places = [
+        word("other-places", side=side.upper(), names=", ".join(names))
+        for side, names in answer.get("other_places", {}).items()
+        if names
+    ]
+    facts = [*_gap_summary_lines(answer, word), *_merged_lines(answer, word, language), *places]
+    yield Verdict(verdict(answer["verdict"]), tone, [*answer["files"], *(line.strip() for line in facts)])
+    for number, part in enumerate(answer["parts"]):
+        lines = _part_lines(part, word, language, everything=True, colour=False, units=False)
+        where = _where(part, word)
+        parts = [*bullets(line.strip() for line in lines if line.strip()), *_unit_table(part, word)]
+        yield Section(where[0] if where else " · ".join(answer["files"]), parts, f"part{number}", len(part["units"]))
+
+
+def _unit_table(part: _Json, word: DumpCompareWords) -> list[Table]:
+    """Every unit with its largest error, as a table; nothing if there are none."""
+    rows: list[Row] = []
+    for unit in part["units"]:
+        errors = [one["error"] for one in unit["tensors"] if isinstance(one["error"], (int, float))]
+        state = {True: word("agrees"), False: word("differs"), None: "·"}[unit["agrees"]]
+        error = _number(max(errors)) if errors else ""
+        tone = "bad" if unit["agrees"] is False else ""
+        rows.append(Row([code_cell(unit["a"]), code_cell(unit["b"]), *cells(state, error)], state, tone))
+    return [Table((f"{word('unit')} A", f"{word('unit')} B", "", word("error")), rows)] if rows else []
+
+
 def text_page(answer: _Json, language: Language, *, everything: bool) -> Outgoing:
     """The report for a terminal."""
     colour = wants_colour()
@@ -378,7 +423,7 @@ def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language) -> 
 
 
 def _part_lines(
-    part: _Json, word: DumpCompareWords, language: Language, *, everything: bool, colour: bool
+    part: _Json, word: DumpCompareWords, language: Language, *, everything: bool, colour: bool, units: bool = True
 ) -> list[str]:
     content: Any = part["a"]["content"] if "a" in part else _most_exact_content(part)
     lines = _where(part, word)
@@ -386,7 +431,7 @@ def _part_lines(
     counted = part["compared"]["without_numbers"]
     if part["compared"]["missing"] > counted:
         lines.append("  " + word("missing-inputs", part["compared"]["missing"] - counted))
-    if everything:
+    if everything and units:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:
         lines += _divergence_lines(part["first_divergence"], word, language, colour)

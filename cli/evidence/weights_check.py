@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.loading_lists import is_hugging_face
-from ...schemas.border.text_output import emit, json_text, paint, say, tell
+from ...schemas.border.file_output import deliver
+from ...schemas.border.text_output import json_text, paint, say, tell
 from ...schemas.verdict import PARTIAL, Unseen, conclude, unseen_json, word_of
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
+from ..pages.document import Cell, Document, Section, Table, Verdict, Words, bullets, code_cell
+from ..pages.document import Row as TableRow
+from ..pages.formats import write_document
 from ..progress import report_progress
 from ..terminal import in_bytes, wants_colour
 
@@ -26,10 +30,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ...evidence.weights.comparison import Check, Row, Statistics
+    from ...evidence.weights.loading_lists import Explanation
     from ...mapper.weights import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import WeightsCheckArgs
+    from ..pages.document import Part
 
 _STYLES = {"equal": "green", "rounded": "yellow"}  # and red for all others
 
@@ -41,17 +47,27 @@ def run(args: WeightsCheckArgs) -> int:
     if not 0 <= args.tolerance < math.inf:
         raise UsageError(usage.tolerance_is_a_share_0())
     checkpoints, others = _sort_inputs(args.files, args.config, needed=args.log is None)
-    if args.log is not None and checkpoints and args.format == "json":
+    if args.log is not None and checkpoints and (args.format != "text" or args.output is not None):
         raise UsageError(usage.format_json_gives_one_answer())
     configs = [load(name, args.reading, args.stdin_filename, model=True) for name in others]
     code = FINE
     if args.log is not None:
-        code = _log(args.log, args.stdin_filename, configs, args.format, args.lang)
+        code = _log(args, configs)
         if not checkpoints:
             return code
     return max(
         code,
-        _checkpoints(checkpoints, configs, args.reading, args.tolerance, args.lang, args.format, everything=args.all),
+        _checkpoints(
+            checkpoints,
+            configs,
+            args.reading,
+            args.tolerance,
+            args.lang,
+            args.format,
+            everything=args.all,
+            output=args.output,
+            force=args.force,
+        ),
     )
 
 
@@ -76,6 +92,8 @@ def _checkpoints(
     form: str,
     *,
     everything: bool,
+    output: str | None = None,
+    force: bool = False,
 ) -> int:
     from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
     from ...evidence.weights.opening import open_checkpoint
@@ -98,10 +116,68 @@ def _checkpoints(
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     findings.extend(found.findings)
     if form == "json":
-        emit(json_text(_answer(found, findings, language)))
-    else:
+        deliver(json_text(_answer(found, findings, language)), output, force=force)
+    elif form == "text" and output is None:
         _page(found, language, everything=everything)
+    else:
+        text = write_document(lambda one: weights_document(found, findings, one), form, language)
+        deliver(text, output, force=force)
     return FINE if verdict_of(found, findings) == "equal" else BAD
+
+
+def weights_document(found: Check, findings: Sequence[Diagnostic], language: Language) -> Document:
+    """The weights that do not agree, the equal ones folded, and what was not compared."""
+    word, status = usage.page("weights_check", language), usage.page("weight_status", language)
+    report, verdict = usage.page("report", language), verdict_of(found, findings)
+    unlike = [row for row in found.rows if row.status != "equal"]
+    equal = [row for row in found.rows if row.status == "equal"]
+    called: Callable[..., str] = status
+    said = word_of(verdict, language) or called("equal" if verdict == "equal" else "different")
+    tone = "good" if verdict == "equal" else "bad" if verdict == "different" else "open"
+    told = [f"{one.file}: {one.kind.code} {one.message(language)}" for one in findings]
+    parts: list[Part] = [Verdict(said, tone, _facts(found, language)), *bullets(told)]
+    parts.append(Section(word("unlike"), _row_table(unlike, found, language), "rows", len(unlike)))
+    parts.append(Section(report("equal", len(equal)), _row_table(equal, found, language), "equal", is_folded=True))
+    unseen = [one.text(language) for one in _uncompared_parts(found)]
+    if unseen:
+        parts.append(Section(report("uncompared"), bullets(unseen), "uncompared", len(unseen)))
+    return Document(f"accmap weights check: {found.a}", language, parts)
+
+
+def _facts(found: Check, language: Language) -> list[str]:
+    """The two sides, the number of weights of each status, and what was looked at beside them."""
+    word: Callable[..., str] = usage.page("weights_check", language)
+    called: Callable[..., str] = usage.page("weight_status", language)
+    counts = Counter(row.status for row in found.rows)
+    facts = [f"{letter} {path}" for letter, path in (("A", found.a), ("B", found.b)) if path]
+    facts += [f"{count} {called(one)}" for one, count in counts.items()]
+    facts += [
+        word("beside", one.tensors, _of(what, language), in_bytes(one.size)) for what, one in found.beside.items()
+    ]
+    if found.copies:
+        facts.append(word("copies", found.copies, len(found.findings)))
+    told = (("rounded", counts["rounded"]), ("inferred", found.inferred))
+    return [*facts, *(word(name) for name, is_so in told if is_so)]
+
+
+def _row_table(rows: Sequence[Row], found: Check, language: Language) -> list[Table]:
+    """Weights with both sides, as a table; nothing if there are no rows."""
+    word, status = usage.page("weights_check", language), usage.page("weight_status", language)
+    listed: list[TableRow] = []
+    for row in rows:
+        sides: list[Cell] = []
+        for side in (row.a, row.b):
+            numbers = "" if side is None or side.statistics is None else _numbers(side.statistics).strip()
+            sides.append(
+                Cell(Words("–")) if side is None else code_cell(f"{side.dtype or ''} {list(side.shape)}", numbers)
+            )
+        gap = ""
+        if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
+            gap = word("difference", row.max_difference, row.relative)
+        told = Cell(Words(status(row.status)), gap)
+        tone = "" if row.status in _STYLES else "bad"
+        listed.append(TableRow([code_cell(_title(row, found)), *sides, told], status(row.status), tone))
+    return [Table((word("weight"), "A", "B", word("status")), listed)] if listed else []
 
 
 def verdict_of(found: Check, findings: Sequence[Diagnostic]) -> str:
@@ -220,12 +296,13 @@ def _numbers(found: Statistics) -> str:
     return f"  min {found.minimum:.4g} max {found.maximum:.4g} mean {found.mean:.4g} norm {found.norm:.6g}"
 
 
-def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str, language: Language) -> int:
+def _log(args: WeightsCheckArgs, configs: Sequence[Config]) -> int:
     """Explain the lists of an inference log."""
     from ...evidence.weights.loading_lists import explain, read_lists
     from ...mapper.recipe.reading import recipe_of
 
-    entries = read_lists(read_input(name, stdin_name))
+    name, form, language = str(args.log), args.format, args.lang
+    entries = read_lists(read_input(name, args.stdin_filename))
     recipe = next((recipe_of(config) for config in configs), None)
     found = explain(entries, recipe)
     problems = [one for one in found if not one.harmless]
@@ -236,12 +313,21 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
             "summary": {"names": len(entries), "problems": sum(len(one.entries) for one in problems)},
             "verdict": "problems" if problems else "fine",
         }
-        emit(json_text(answer))
+        deliver(json_text(answer), args.output, force=args.force)
         return BAD if problems else FINE
+    if form != "text" or args.output is not None:
+        text = write_document(lambda one: _log_document(name, found, one), form, language)
+        deliver(text, args.output, force=args.force)
+        return BAD if problems else FINE
+    _print_lists(name, found, language)
+    return BAD if problems else FINE
+
+
+def _print_lists(name: str, found: Sequence[Explanation], language: Language) -> None:
     word = usage.page("weights_check", language)
     colour = wants_colour()
     say(paint(name, "bold", colour))
-    if not entries:
+    if not found:
         say(word("nothing"))
         say(word("still"))
     for one in sorted(found, key=lambda one: one.harmless):
@@ -250,4 +336,22 @@ def _log(name: str, stdin_name: str | None, configs: Sequence[Config], form: str
         for entry in one.entries:
             where = f"{name}:{entry.line}"
             say(f"    {entry.name}  {word(entry.missing)}  {paint(where, 'dim', colour)}")
-    return BAD if problems else FINE
+
+
+def _log_document(name: str, found: Sequence[Explanation], language: Language) -> Document:
+    """The lists of a log: each explanation with the names that it is about, problems first."""
+    word = usage.page("weights_check", language)
+    parts: list[Part] = []
+    for one in sorted(found, key=lambda one: one.harmless):
+        rows = [
+            TableRow([code_cell(entry.name), Cell(Words(word(entry.missing))), code_cell(f"{name}:{entry.line}")])
+            for entry in one.entries
+        ]
+        state = word("harmless" if one.harmless else "problem")
+        tone = "" if one.harmless else "bad"
+        parts.append(Section(f"{state}: {one.words.text(language)}", [Table(("", "", ""), rows)], tone=tone))
+    problems = sum(not one.harmless for one in found)
+    said = f"{word('problem')}: {problems}" if found else word("nothing")
+    facts = () if found else (word("still"),)
+    verdict = Verdict(said, "bad" if problems else "good", facts)
+    return Document(f"accmap weights check: {name}", language, [verdict, *parts])

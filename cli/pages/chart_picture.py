@@ -80,7 +80,18 @@ def _panel(chart: Chart, top: float) -> Iterator[str]:
     low, high = value_range([value for value in values if math.isfinite(value)], is_centred=_is_centred(chart))
     steps = [step for curve in chart.curves for step in (*curve.steps[:1], *curve.steps[-1:])] or [0]
     frame = _Frame(top, min(steps), max(min(steps) + 1, *steps), low, high)
-    floor, right = top + HEIGHT - FOOT, WIDTH - RIGHT
+    yield from _axes(chart, frame)
+    floor = top + HEIGHT - FOOT
+    for flag in chart.flags:
+        if frame.first <= flag <= frame.last:
+            yield _line(frame.x(flag), top + TOP, frame.x(flag), floor, "flag")
+    for curve in chart.curves:
+        yield _stroke(curve, _path(chart, curve, frame))
+    yield from _legend(chart, floor + 36)
+
+
+def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
+    low, high, floor, right = frame.low, frame.high, frame.top + HEIGHT - FOOT, WIDTH - RIGHT
     for mark in ticks(low, high, 4):
         if low <= mark <= high:
             label = f"1e{mark:g}" if chart.is_logarithmic else _label(mark, high - low)
@@ -92,20 +103,17 @@ def _panel(chart: Chart, top: float) -> Iterator[str]:
             yield _line(frame.x(mark), floor, frame.x(mark), floor + 4, "axis")
             yield _text(frame.x(mark), floor + 18, f"{int(mark):,}", "", "middle")
     yield _text(right, floor + 36, chart.step, "", "end")
-    for flag in chart.flags:
-        if frame.first <= flag <= frame.last:
-            yield _line(frame.x(flag), top + TOP, frame.x(flag), floor, "flag")
-    for curve in chart.curves:
-        dashed = f' stroke-dasharray="{_DASHES[curve.colour % 5]}"' if curve.is_dashed else ""
-        yield f'<path class="curve s{curve.colour % 6}" d="{_path(chart, curve, frame)}"{dashed}/>'
-    yield from _legend(chart, floor + 36)
+
+
+def _stroke(curve: Curve, path: str) -> str:
+    dashed = f' stroke-dasharray="{_DASHES[curve.colour % 5]}"' if curve.is_dashed else ""
+    return f'<path class="curve s{curve.colour % 6}" d="{path}"{dashed}/>'
 
 
 def _legend(chart: Chart, y: float) -> Iterator[str]:
     x = float(LEFT)
     for curve in chart.curves:
-        dashed = f' stroke-dasharray="{_DASHES[curve.colour % 5]}"' if curve.is_dashed else ""
-        yield f'<path class="curve s{curve.colour % 6}" d="M{x:.0f} {y - 4:.1f}h26"{dashed}/>'
+        yield _stroke(curve, f"M{x:.0f} {y - 4:.1f}h26")
         yield _text(x + 32, y, curve.name, "head")
         x += 44 + 8 * len(curve.name)
 

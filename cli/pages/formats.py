@@ -32,12 +32,14 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _STYLES = {"good": "green", "bad": "red", "open": "yellow", "soft": "dim"}
 
 
-def write_document(build: Callable[[Language], Document], form: str, language: Language) -> Outgoing:
-    """The document in a form; a page holds it in both languages, the wanted one first."""
+def write_document(
+    build: Callable[[Language], Document], form: str, language: Language, languages: Sequence[Language] = LANGUAGES
+) -> Outgoing:
+    """The document in a form; a page holds it in each of the languages, the wanted one first."""
     if form == "html":
         from .html_page import html_page
 
-        return html_page(*map(build, sorted(LANGUAGES, key=lambda one: one != language)))
+        return html_page(*map(build, sorted(languages, key=lambda one: one != language)))
     document = build(language)
     if form == "json":
         return json_text(document_json(document))
@@ -105,7 +107,11 @@ def _markdown_table(part: Table, level: int) -> Iterator[str]:
 
 def _markdown_code(part: Code, level: int) -> Iterator[str]:
     del level
-    yield from (f"    {visible(line)}" for line in part.lines)
+    lines = [visible(line) for line in part.lines]
+    fence = "```"
+    while any(fence in line for line in lines):
+        fence += "`"
+    yield from (fence, *lines, fence)
 
 
 def _markdown_sides(part: SideBySide, level: int) -> Iterator[str]:

@@ -88,7 +88,7 @@ class _Charts:
 
 def _numbers(chart: Chart) -> dict[str, object]:
     return {
-        "unit": chart.unit,
+        "unit": visible(chart.unit),
         "flags": list(chart.flags),
         "centred": chart.is_centred,
         "logarithmic": chart.is_logarithmic,

@@ -166,7 +166,7 @@ class Plot {
     const faint = this.smooth ? series.map((one) => ({...one, alpha: 0.25, dash: undefined})) : [];
     const axis = {stroke: soft, font: text, grid: {stroke: rule, width: 1}, ticks: {stroke: rule, width: 1}};
     this.plot = new uPlot({
-      width, height: width < 500 ? 240 : 300, legend: {show: false}, padding: [8, 12, 0, 0],
+      width, height: width < 500 ? 240 : 300, legend: {show: false}, padding: [8, 28, 0, 0],
       cursor: {drag: {x: true, y: false, setScale: false}, sync: {key: this.figure.closest('section')?.id ?? 'page'}, y: false},
       scales: {x: {time: false, range: () => this.view}, y: this.scale()},
       axes: [{...axis, space: 70, values: (_, marks) => marks.map((mark) => Number.isInteger(mark) ? mark.toLocaleString('en') : '')},

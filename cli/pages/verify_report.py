@@ -1,22 +1,23 @@
-"""The answer of `accmap verify` for people: a page of text, and a self-contained HTML page with bars."""
+"""The answer of `accmap verify` for people: a text, and the parts of a document with bars."""
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import markup, page, paint, trust_text
+from ...schemas.border.text_output import page, paint
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import plain
 from ..messages_compiled import say
 from ..reference.known_defects import title
 from ..terminal import wants_colour
-from .page_shell import page_file
+from .document import Cell, Code, Document, Note, Row, Section, Table, Verdict, Words, cells, code_cell, note, table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..messages_compiled import VerifyWords
+    from .document import Part, Tone
 
 Answer: TypeAlias = "dict[str, Any]"
 
@@ -25,6 +26,7 @@ _TABLES = (
     "updates", "expert_bias", "rates", "dropout", "scales", "samples", "padding", "initialisation",
 )  # fmt: skip
 _STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
+_TONES: dict[str, Tone] = {"match": "good", "mismatch": "bad", "partial": "open", "not-verifiable": "open"}
 _KEYS = ("parameter", "step", "name", "part")
 _MOST_LINES = 6
 
@@ -42,8 +44,8 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
-    for table in _TABLES:
-        lines += _table_lines(_table_rows(answer, table), word, word(table), colour)
+    for name in _TABLES:
+        lines += _table_lines(_table_rows(answer, name), word, word(name), colour)
     lines += _precision_lines(answer, word)
     if answer["shrunk"]:
         sizes = ", ".join(
@@ -196,93 +198,82 @@ def _short_text(value: Any) -> str:
     return plain(value)
 
 
-def html_page(answer: Answer, language: Language) -> Outgoing:
-    """The report as one HTML file that needs nothing else."""
-    word, style = say.page("verify", language), page_file("verify_report.css")
-    verdict = answer["verdict"]
-    parts = [
-        f"<!doctype html><html lang='{'zh' if language == 'zh' else 'en'}'><meta charset='utf-8'>",
-        f"<meta name='viewport' content='width=device-width'><title>{word('title')}</title><style>{style}</style>",
-        f"<h1>{word('title')} <span class='v {verdict}'>{markup(word(verdict))}</span></h1>",
-        "<p>"
-        + " · ".join(
-            f"{markup(side)} <code>{markup(file)}</code>"
-            for side, file in zip(answer["sides"], answer["files"], strict=False)
-        )
-        + "</p>",
-    ]
-    for failure in answer["failures"]:
-        parts += _html_failure(failure, word)
-    parts += [f"<p>{word('ran')}: <code>{markup(line)}</code></p>" for line in _ran_lines(answer, word)]
-    parts += [f"<p>{markup(str(entry['reason']))}</p>" for entry in answer["not_compared"] if _is_version(entry)]
+def verify_document(answer: Answer, language: Language) -> Document:
+    """The report as parts: the verdict, why, what was compared by layer, and under which conditions."""
+    word = say.page("verify", language)
+    files = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
+    return Document(f"{word('title')}: {files}", language, list(verify_parts(answer, language)))
+
+
+def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
+    """The parts of a verification."""
+    word = say.page("verify", language)
+    verdict: Callable[..., str] = word
+    versions = [str(entry["reason"]) for entry in answer["not_compared"] if _is_version(entry)]
     told = (
         *_initial_lines(answer, word),
         *_unexercised_lines(answer, word),
         *_divergence_lines(answer, word, language),
+        *_precision_lines(answer, word),
     )
-    parts += [f"<p>{markup(line.strip())}</p>" for line in told]
-    for table in _TABLES:
-        rows = _table_rows(answer, table)
+    ran = [f"{word('ran')}: {line}" for line in _ran_lines(answer, word)]
+    facts = [*ran, *versions, *(line.strip() for line in told if line)]
+    yield Verdict(verdict(answer["verdict"]), _TONES[answer["verdict"]], facts)
+    for failure in answer["failures"]:
+        yield from _failure_parts(failure, word)
+    for name in _TABLES:
+        rows = _table_rows(answer, name)
         if rows:
-            parts.append(_html_table(rows, word(table), answer, word))
-    parts += [_plain_table(name, rows) for name, rows in _conditions(answer, word).items()]
-    return trust_text("\n".join(parts) + "\n")
+            wrong = sum(not row["agrees"] for row in rows)
+            count = word("all", len(rows)) if not wrong else f"{len(rows) - wrong} {word('of', len(rows))}"
+            parts = [note(count, "bad" if wrong else "good"), _comparison_table(rows, answer, word)]
+            yield Section(verdict(name), parts, name, len(rows))
+    for name, rows in _conditions(answer).items():
+        if rows:
+            yield Section(verdict(name), table([""] * len(rows[0]), rows), name, len(rows))
 
 
-def _html_failure(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[str]:
-    place = f" <code>{markup(failure['where'])}</code>" if failure["where"] else ""
-    yield f"<p><b>{markup(failure['side'])}</b>: {markup(failure['reason'])}{place}</p>"
+def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:
+    place = [Words(" "), Words(failure["where"], is_code=True)] if failure["where"] else []
+    yield Note([Words(f"{failure['side']}: {failure['reason']}"), *place], "bad")
     if failure["explanation"]:
-        yield f"<p>{markup(failure['explanation'])}</p>"
-    log = "\n".join(map(markup, failure["log"]))
-    yield f"<details><summary>{word('log')}</summary><pre>{log}</pre></details>"
+        yield note(failure["explanation"])
+    yield Section(word("log"), [Code("", 0, failure["log"])], is_folded=True)
 
 
-def _conditions(answer: Answer, word: VerifyWords) -> dict[str, list[tuple[str, ...]]]:
-    """Inputs and conditions of the models, by the title of their table."""
+def _conditions(answer: Answer) -> dict[str, list[tuple[str, ...]]]:
+    """Inputs and conditions of the models, by the name of their table."""
 
     def padding(token: object) -> str:
         return "" if token is None else f"pad {token}"
 
     return {
-        word("shrunk"): [
-            (field, _short_text(sizes[0]), _short_text(sizes[1])) for field, sizes in answer["shrunk"].items()
-        ],
-        word("inputs"): [
+        "shrunk": [(field, _short_text(sizes[0]), _short_text(sizes[1])) for field, sizes in answer["shrunk"].items()],
+        "inputs": [
             (f"seed {one['seed']}", f"{one['batch']} × {one['sequence']}", padding(one["padding_token"]))
             for one in answer["inputs"]
         ],
-        word("stand_ins"): [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
-        word("not_compared"): [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
-        word("versions"): list(answer["versions"].items()),
+        "stand_ins": [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
+        "not_compared": [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
+        "versions": list(answer["versions"].items()),
     }
 
 
-def _html_table(rows: Sequence[dict[str, Any]], title: str, answer: Answer, word: VerifyWords) -> str:
+def _comparison_table(rows: Sequence[dict[str, Any]], answer: Answer, word: VerifyWords) -> Table:
     heads = (word("name"), *answer["sides"], word("relative"), "")
-    lines = [f"<h2>{markup(title)}</h2><table><tr>" + "".join(f"<th>{markup(head)}" for head in heads) + "</tr>"]
+    listed: list[Row] = []
     for row in rows:
-        wide = _bar(row["relative"])
-        shade = "" if row["agrees"] else " class='no'"
-        lines.append(
-            f"<tr{shade}><td><code>{markup(_row_name(row))}</code><td class='n'>{_number_text(row['a'])}<td class='n'>"
-            f"{_number_text(row['b'])}<td class='n'>{markup(_difference_text(row))}<td style='width:9rem'>"
-            f"<div class='bar' style='width:{wide:.0f}%'></div></tr>"
-        )
-    return "".join(lines) + "</table>"
+        numbers = cells(_number_text(row["a"]), _number_text(row["b"]), _difference_text(row))
+        bar = Cell(Words(""), share=_bar(row["relative"]))
+        group, tone = (word("agreeing"), "") if row["agrees"] else (word("parting"), "bad")
+        listed.append(Row([code_cell(_row_name(row)), *numbers, bar], group, tone))
+    return Table(heads, listed, is_numeric=True)
 
 
 def _bar(relative: float | None) -> float:
-    """The length of a difference on a logarithmic scale from 1e-9 to 1, in percent."""
+    """The length of a difference on a logarithmic scale from 1e-9 to 1."""
     if relative is None:
-        return 100.0
+        return 1.0
     from math import log10
 
-    return min(100.0, max(0.0, (log10(max(relative, 1e-9)) + 9) / 9 * 100))
-
-
-def _plain_table(title: str, rows: Sequence[Sequence[object]]) -> str:
-    if not rows:
-        return ""
-    body = "".join("<tr>" + "".join(f"<td>{markup(str(cell))}" for cell in row) + "</tr>" for row in rows)
-    return f"<h2>{markup(title)}</h2><table>{body}</table>"
+    return min(1.0, max(0.0, (log10(max(relative, 1e-9)) + 9) / 9))

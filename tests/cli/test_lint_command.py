@@ -470,7 +470,8 @@ def test_explain_and_rules(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_lean_path_of_lint_imports_nothing_heavy() -> None:
-    heavy = {"click", "dataclasses", "inspect", "jsonschema", "numpy", "pydantic", "rich", "ruamel", "torch", "typer"}
+    heavy = {"click", "dataclasses", "inspect", "jinja2", "jsonschema", "numpy", "pydantic", "rich", "ruamel", "torch"}
+    heavy.add("typer")
     slow = {"collections", "contextlib", "copy", "datetime", "enum", "functools", "json", "re", "typing", "yaml"}
     script = (
         "import sys; from accmap.cli.lean import main; from encodings import utf_8_sig;"

@@ -12,7 +12,8 @@ import pytest
 
 from accmap.cli.commands.verify import rules_for, shown_defects, unseen_errors
 from accmap.cli.lean import main
-from accmap.cli.pages.verify_report import html_page, text_page
+from accmap.cli.pages.html_page import html_page
+from accmap.cli.pages.verify_report import text_page, verify_document
 from accmap.cli.reference.known_defects import defects_of_files
 from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.file_input import read_text
@@ -222,13 +223,13 @@ def test_the_rule_of_a_divergence_is_named() -> None:
 def test_the_pages(language: Any) -> None:
     answer = verification().to_json(("NET016",))
     json.dumps(answer, allow_nan=False)
-    for page in (text_page(answer, language), html_page(answer, language)):
+    for page in (text_page(answer, language), html_page(verify_document(answer, language))):
         assert "decoder.layers.0.input_layernorm" in page
         assert "NET016" in page
         assert "norm.epsilon" in page
-    page = html_page(answer, language)
+    page = html_page(verify_document(answer, language))
     assert "&lt;b&gt;.yaml" in page
-    assert "http" not in page
+    assert "http" not in page[page.index("<main ") : page.index("</main>")]
     HTMLParser().feed(page)
 
 
@@ -251,7 +252,7 @@ def test_a_failure_is_shown_with_its_log() -> None:
         verdict="not-verifiable", failures={"mindformers": failure}, divergence=None, compared=()
     ).to_json()
     assert "the kernel is gone" in text_page(answer, "en")
-    assert "the kernel is gone" in html_page(answer, "en")
+    assert "the kernel is gone" in html_page(verify_document(answer, "en"))
 
 
 def test_what_the_framework_refuses_is_said_in_its_words() -> None:

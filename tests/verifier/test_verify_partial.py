@@ -13,7 +13,8 @@ import pytest
 from accmap import convert
 from accmap.cli.commands.verify import findings_of, unexercised_fields, unseen_errors
 from accmap.cli.lean import main
-from accmap.cli.pages.verify_report import html_page, text_page
+from accmap.cli.pages.html_page import html_page
+from accmap.cli.pages.verify_report import text_page, verify_document
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -257,7 +258,7 @@ def test_only_a_match_becomes_partial() -> None:
     assert [one.field for one in partial.not_compared] == ["attention.dropout", "run.seed"]
     assert found._replace(verdict="mismatch").as_partial([entry]).verdict == "mismatch"
     for language in ("en", "zh"):
-        for page in (text_page(partial.to_json(), language), html_page(partial.to_json(), language)):
+        for page in (text_page(partial.to_json(), language), html_page(verify_document(partial.to_json(), language))):
             assert "attention.dropout (0.1 | 0.0): it differs" in page
 
 

@@ -1,0 +1,335 @@
+"""Every page that a command writes: forms, policy, hostile text in each part, and what a browser makes of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.pages.document import (
+    Card,
+    Cell,
+    Chart,
+    Code,
+    Curve,
+    Document,
+    Items,
+    Mark,
+    Note,
+    Row,
+    Section,
+    SideBySide,
+    Table,
+    Verdict,
+    Words,
+)
+from accmap.cli.pages.formats import write_document
+
+sys.path.insert(0, str(Path(__file__).parent / "hostile"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "dump"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
+from runners import Tags, github_commands, unsafe_characters
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+PAIR = "megatron.sh mindformers.yaml"
+PAGES = {
+    "report": f"report {PAIR}",
+    "lint": f"lint {PAIR}",
+    "diff": f"diff {PAIR}",
+    "lr": f"lr {PAIR}",
+    "logs": "logs a.log b.log",
+    "dump": "dump compare dump_a dump_b",
+    "weights": "weights check wa wb --config weights.yaml",
+}
+
+
+def loss_lines(shift: float, count: int = 300) -> str:
+    return "".join(
+        f" iteration {step:8d}/{count:8d} | consumed samples: {step * 16:12d} | learning rate: 1.000000E-05 | "
+        f"global batch size: 16 | lm loss: {9 / step**0.3 + 2 + shift:.6E} | loss scale: 1.0 | grad norm: "
+        f"{1 + step % 7 / 10:.3f} | number of skipped iterations:   0 | number of nan iterations:   0 |\n"
+        for step in range(1, count + 1)
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Inputs of every page."""
+    from small_network import run
+    from weight_files import arrays, pair, write_megatron, write_mindformers
+
+    root = tmp_path_factory.mktemp("pages")
+    shutil.copytree(EXAMPLES / "planted", root, dirs_exist_ok=True)
+    (root / "a.log").write_text(loss_lines(0.0), "utf-8")
+    (root / "b.log").write_text(loss_lines(0.1), "utf-8")
+    run(root / "dump_a")
+    run(root / "dump_b", fault="computation")
+    (root / "made").mkdir()
+    script, config = pair("grouped", root / "made")
+    shutil.copy(config, root / "weights.yaml")
+    held = arrays(script)
+    write_megatron(root / "wa", script, held)
+    name = "decoder.layers.1.mlp.linear_fc2.weight"
+    write_mindformers(root / "wb", config, {**held, name: held[name] * 2})
+    return root
+
+
+@pytest.fixture
+def written(accmap: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
+    """A function that writes one page in a form and returns its text."""
+
+    def write(name: str, form: str, language: str = "en") -> str:
+        monkeypatch.chdir(folder)
+        answer = accmap(*PAGES[name].split(), "--format", form, "--lang", language)
+        assert answer.code in (0, 1), answer.err
+        return answer.out
+
+    return write
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_has_one_policy_and_both_languages(written: Callable[..., str], name: str) -> None:
+    page = written(name, "html", "zh")
+    tags = Tags(page)
+    assert not tags.odd
+    assert not unsafe_characters(page)
+    assert re.findall(r'<main id="page-(\w+)" lang="([\w-]+)"', page) == [("zh", "zh-CN"), ("en", "en")]
+    assert "unsafe-inline" not in page
+    assert not re.search(r'<[^>]* style="|<link|<img|<iframe|<[^>]*\bsrc=|@import', page)
+    assert len(re.findall("<style>", page)) == 1
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "lint"])
+def test_every_page_is_markdown_too(written: Callable[..., str], name: str) -> None:
+    text = written(name, "markdown")
+    assert text.startswith("# ")
+    assert "**" in text
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_report_is_text_and_data_too(written: Callable[..., str], form: str) -> None:
+    told = written("report", form)
+    if form == "text":
+        assert "MAP072 string-where-number error" in told
+        assert "Values that both agree on (145)" in told
+        return
+    kinds = {part["kind"] for part in json.loads(told)["parts"]}
+    assert {"verdict", "section", "table"} <= kinds
+
+
+HOSTILE = "</script><b>x</b>\x1b[31m\u202e::error::y ##vso[task.x]z\n| `c` [l](javascript:1) <!--"
+
+
+def document(text: str) -> Document:
+    """Every part, each field of it a text."""
+    words, cell = Words(text, href="javascript:alert(1)"), Cell(Words(text, is_code=True), text)
+    code = Code(text, 1, [text, text], [Mark(1, 0, 3, text, "javascript:x"), Mark(2, 1, 4, text)])
+    chart = Chart("name", text, [Curve(text, [1, 2], [1.0, 2.0])], text, text)
+    parts = [
+        Verdict(text, "bad", [text]),
+        Note([words, Words(text, tone="good")]),
+        Items([Note([words])]),
+        Table((text, "A"), [Row([cell, cell], text)]),
+        chart,
+        code,
+        SideBySide(code, code),
+        Card([words], [Note([words])], text),
+        Section(text, [Section(text, [chart], is_folded=True)], "name", 3),
+    ]
+    return Document(text, "en", parts, text)
+
+
+@pytest.mark.parametrize("form", ["html", "markdown", "text", "json"])
+def test_hostile_text_stays_text_in_every_part(form: str) -> None:
+    out = write_document(lambda _: document(HOSTILE), form, "en")
+    assert not unsafe_characters(out)
+    assert not github_commands(out)
+    assert "##vso[" not in out
+    if form == "html":
+        assert not Tags(out).odd
+        assert Tags(out).names == Tags(write_document(lambda _: document("plain"), form, "en")).names
+    if form == "markdown":
+        from markdown_it import MarkdownIt
+
+        shown = MarkdownIt("commonmark", {"html": True}).enable(["table"]).render(out)
+        assert not {name for name, _ in Tags(shown).names} & {"script", "b", "img"}
+        assert "javascript:1" not in re.findall(r'href="([^"]*)"', shown)
+
+
+# --- in a browser -----------------------------------------------------------------------------------------------------
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+WIDTHS = (360, 768, 1440)
+SMALLEST_TEXT = """() => {
+  let least = 99;
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const box = walker.currentNode.parentElement;
+    if (!walker.currentNode.textContent.trim() || !box.checkVisibility() || box.closest('script, svg')) continue;
+    least = Math.min(least, parseFloat(getComputedStyle(box).fontSize));
+  }
+  return least;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api")
+    if BROWSER is None:
+        pytest.skip("no Chromium here")
+    with playwright.sync_playwright() as run:
+        opened = run.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def opened_page(browser: Any, path: Path, **given: Any) -> tuple[Any, list[str]]:
+    """The page in a new window, and what went wrong in it."""
+    page, wrong = browser.new_page(**given), list[str]()
+    page.on("console", lambda message: wrong.append(message.text))
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.goto(path.as_uri())
+    return page, wrong
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fits_every_screen(
+    browser: Any, written: Callable[..., str], name: str, tmp_path: Path, record_property: Callable[[str, str], None]
+) -> None:
+    """No wider than the screen, no text below 12 px, readable by assistive programs, whole on paper."""
+    path = tmp_path / f"{name}.html"
+    path.write_text(written(name, "html"), "utf-8")
+    axe = Path(pytest.importorskip("axe_playwright_python").__file__).with_name("axe.min.js").read_text("utf-8")
+    for scheme in ("light", "dark"):
+        for width in WIDTHS:
+            page, wrong = opened_page(browser, path, viewport={"width": width, "height": 900}, color_scheme=scheme)
+            for language in ("en", "zh"):
+                page.click(f"[data-language={language}]")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, (width, language)
+                assert page.evaluate(SMALLEST_TEXT) >= 12
+                picture = tmp_path / f"{name}-{width}-{scheme}-{language}.png"
+                page.screenshot(path=picture, full_page=True)
+                record_property("picture", str(picture))
+            if width == WIDTHS[0] or scheme == "dark":
+                page.evaluate(axe)
+                told = page.evaluate("axe.run()")["violations"]
+                grave = [one for one in told if one["impact"] in ("serious", "critical")]
+                assert not grave, [(one["id"], one["nodes"][0]["html"][:200]) for one in grave]
+            assert wrong == []
+            page.close()
+    page, _ = opened_page(browser, path)
+    assert len(page.pdf()) > 10_000
+    page.emulate_media(media="print")
+    assert page.evaluate(
+        "[...document.querySelectorAll('.chart')].every((one) => !one.querySelector('canvas')?.checkVisibility())"
+    )
+    page.close()
+
+
+@pytest.mark.browser
+def test_charts_answer_keys_and_mouse(browser: Any, written: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "logs.html"
+    path.write_text(written("logs", "html"), "utf-8")
+    page, wrong = opened_page(browser, path, viewport={"width": 1200, "height": 900})
+    view = "[...plots.values()].map((plot) => plot.view.map(Math.round))"
+    charts = page.locator("main:not([hidden]) .plot")
+    first = charts.nth(0)
+    first.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    read = page.locator("main:not([hidden]) figure output").nth(0)
+    assert re.fullmatch(r"step 2 +A [\d.]+ +B [\d.]+ +difference 0\.1 \([\d.]+%\)", read.inner_text())
+    page.keyboard.press("+")
+    low, high = page.evaluate(view)[0]
+    assert high - low < 299
+    assert page.evaluate(view)[1] == [low, high]
+    page.keyboard.press("0")
+    assert page.evaluate(view)[0] == [1, 300]
+    first.scroll_into_view_if_needed()
+    box = first.bounding_box()
+    before = page.evaluate("scrollY")
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    page.mouse.wheel(0, 200)
+    page.wait_for_timeout(500)
+    assert page.evaluate("scrollY") > before
+    assert page.evaluate(view)[0] == [1, 300]
+    box = first.bounding_box()
+    page.mouse.move(box["x"] + 300, box["y"] + 100)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 500, box["y"] + 110, steps=4)
+    page.mouse.up()
+    low, high = page.evaluate(view)[0]
+    assert 1 < low < high < 300
+    controls = page.locator("main:not([hidden]) figure .controls").nth(0)
+    for pressed, wanted in ((controls.get_by_text("Log axis"), "true"), (controls.locator("button").nth(1), "false")):
+        pressed.focus()
+        page.keyboard.press("Enter")
+        assert pressed.get_attribute("aria-pressed") == wanted
+    for name, begin in (("CSV", b"step,"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as saved:
+            controls.get_by_text(name, exact=True).click()
+        assert Path(saved.value.path()).read_bytes().startswith(begin)
+    assert wrong == []
+    page.close()
+
+
+@pytest.mark.browser
+def test_search_and_filter_leave_what_matches(browser: Any, written: Callable[..., str], tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(written("report", "html"), "utf-8")
+    page, wrong = opened_page(browser, path)
+    cards = "[...current().querySelectorAll('article')].filter((one) => one.checkVisibility()).length"
+    rows = "[...current().querySelectorAll('tbody tr[data-group]')].filter((one) => !one.hidden).length"
+    page.fill("#tools input", "beta2")
+    assert page.evaluate(cards) >= 1
+    assert page.evaluate(rows) == 1
+    page.fill("#tools input", "")
+    page.get_by_role("button", name="different", exact=True).press("Enter")
+    assert page.evaluate(rows) == 226 - 32
+    page.get_by_role("button", name="different", exact=True).press("Enter")
+    link = page.locator("main:not([hidden]) .sides a.mark").first
+    target = str(link.get_attribute("href"))
+    link.press("Enter")
+    assert page.evaluate("location.hash") == target
+    assert page.locator(target).is_visible()
+    assert wrong == []
+    page.close()
+
+
+def sizes(page: Any) -> Mapping[str, float]:
+    return page.evaluate("""async () => {
+      const paint = performance.getEntriesByName('first-contentful-paint')[0].startTime;
+      const plot = [...plots.values()][0], before = performance.now();
+      plot.zoom(0.5);
+      await new Promise(requestAnimationFrame);
+      return {paint, zoom: performance.now() - before};
+    }""")
+
+
+@pytest.mark.browser
+def test_a_hundred_thousand_steps_are_quick_and_keep_their_extremes(
+    browser: Any, accmap: Callable[..., Any], tmp_path: Path
+) -> None:
+    files = {"a.log": loss_lines(0.0, 100_000), "b.log": loss_lines(0.0, 100_000)}
+    files["b.log"] = files["b.log"].replace("iteration    73210/", "iteration    73210/", 1)
+    at = files["b.log"].index("lm loss", files["b.log"].index("iteration    73210/"))
+    files["b.log"] = files["b.log"][:at] + "lm loss: 7.777777E+01" + files["b.log"][at + 21 :]
+    accmap("logs", "a.log", "b.log", "-o", "big.html", files=files)
+    path = tmp_path / "big.html"
+    assert path.stat().st_size < 3_000_000
+    page, wrong = opened_page(browser, path)
+    assert page.evaluate("Math.max(...data.charts[0].curves[1].values)") == 77.77777
+    taken = sizes(page)
+    assert taken["paint"] < 3000, taken  # of a loaded machine; 1 s on an idle one
+    assert taken["zoom"] < 500, taken
+    assert wrong == []
+    page.close()
