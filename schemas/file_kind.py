@@ -37,6 +37,8 @@ NOT_KNOWN = "what the model class builds is not known"
 """Why the fields of a network are undecided that nothing is known of."""
 _UNKNOWN_CLASS = ("MAP060", "MAP061", "MAP107")
 """No class, none of this version, none whose code is known here."""
+NOT_TRANSLATED = frozenset((_NO_TRAINING, _OTHER_YAML, *_UNKNOWN_CLASS))
+"""The findings about a file that no command translates."""
 _NO_DIRECTORY = "MAP067"
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
 

@@ -12,6 +12,7 @@ from ...evidence.answers_compiled import data_batch_json, data_fed_json, data_sh
 from ...schemas.border.text_output import emit, json_text, page, tell
 from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
+from ...schemas.shared_words import list_words
 from ...schemas.verdict import unseen_json
 from ..argument_parser import UsageError, counts_from_one
 from ..command_runner import print_unreadable as report_unreadable
@@ -191,6 +192,9 @@ def _batch_lines(answer: Answer, language: Language, *, whole: bool) -> Iterator
         yield f"  {entry['what']}: {entry['reason']}"
     for entry in answer.problems:
         yield f"{entry.file}: {entry.kind.code} {entry.message(language)}"
+    samples = [fed for found in answer.shown if found is not None for batch in found for fed in batch.samples]
+    if not whole and any(len(fed.ids) > _IDS for fed in samples):
+        yield told.shown_by_their_beginnings(count=_IDS).text(language)
     for at in range(answer.length):
         yield ""
         yield told.step_head(step=first + at).text(language)
@@ -205,7 +209,10 @@ def _sample_lines(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, 
     from ...evidence.data.agreement import piece_of
     from ...evidence.data.messages_compiled import say as told
 
-    yield told.fed(sample=fed.sample, rank=fed.rank, micro=fed.micro, pieces=piece_of(fed.drawn)).text(language)
+    drawn = fed.drawn
+    places = (told.piece(prefix=drawn.prefix, sequence=one.sequence, offset=one.offset) for one in drawn.pieces)
+    pieces = list_words([one.text(language) for one in places], language) if whole else piece_of(drawn).text(language)
+    yield told.fed(sample=fed.sample, rank=fed.rank, micro=fed.micro, pieces=pieces).text(language)
     ids = " ".join(map(str, fed.ids if whole else fed.ids[:_IDS]))
     yield ids if whole or len(fed.ids) <= _IDS else f"{ids} …"
     if tokenizer is not None:

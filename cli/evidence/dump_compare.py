@@ -385,15 +385,16 @@ def text_page(answer: _Json, language: Language, *, everything: bool) -> Outgoin
     verdict = answer["verdict"]
     lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}  {' · '.join(answer['files'])}"]
     if answer["kind"] == "precheck":
-        lines += _precheck_lines(answer, word)
+        lines += _precheck_lines(answer, word, everything=everything)
     else:
         lines += _gap_summary_lines(answer, word)
-        lines += _merged_lines(answer, word, language)
+        lines += _merged_lines(answer, word, language, everything=everything)
         for part in answer["parts"]:
             lines += _part_lines(part, word, language, everything=everything, colour=colour)
         for side, names in answer.get("other_places", {}).items():
             if names:
-                lines.append(word("other-places", side=side.upper(), names=first_of(names, _MOST)))
+                told = first_of(names, len(names) if everything else _MOST)
+                lines.append(word("other-places", side=side.upper(), names=told))
     return page(lines)
 
 
@@ -408,18 +409,26 @@ def _gap_summary_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
     ]
 
 
-def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language) -> list[str]:
+def _first_lines(lines: Sequence[str], word: DumpCompareWords, indent: str, *, everything: bool) -> list[str]:
+    """The lines; of more than a few the first ones, and how many more `--all` shows."""
+    if everything or len(lines) <= _MOST:
+        return list(lines)
+    return [*lines[:_MOST], indent + word("more", len(lines) - _MOST)]
+
+
+def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> list[str]:
     """Lines on the first divergence of the ranks, the earliest place first."""
     merged = answer.get("merged", ())
     if not merged:
         return []
     count = sum(len(entry["places"]) for entry in merged)
-    lines = [usage.merged_head(count=count, all=len(answer["parts"])).text(language)]
-    for entry in merged[:_MOST]:
-        places = first_of(entry["places"], _MOST)
+    lines: list[str] = []
+    for entry in merged:
+        places = first_of(entry["places"], len(entry["places"]) if everything else _MOST)
         told = usage.merged_place(places=places, module=entry["module"], direction=word(entry["direction"]))
         lines.append(f"  {told.text(language)}")
-    return lines
+    head = usage.merged_head(count=count, all=len(answer["parts"])).text(language)
+    return [head, *_first_lines(lines, word, "  ", everything=everything)]
 
 
 def _part_lines(
@@ -434,7 +443,7 @@ def _part_lines(
     if everything and units:
         lines += [_unit_line(unit, colour) for unit in part["units"]]
     if part["first_divergence"] is not None:
-        lines += _divergence_lines(part["first_divergence"], word, language, colour)
+        lines += _divergence_lines(part["first_divergence"], word, language, colour, everything=everything)
     lines += _gap_lines(part["gaps"], word, everything=everything)
     alone = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in part["unmatched"]]
     lines += _name_list(alone, word("unmatched"), word, everything=everything)
@@ -463,9 +472,7 @@ def _gap_lines(found: Sequence[_Json], word: DumpCompareWords, *, everything: bo
         told = {**gap, "direction": word(gap["direction"]) if gap["direction"] else ""}
         what = word("gap-pass" if gap["part"] else "gap-share", **told)
         lines.append("  " + word("gap", side="A" if gap["side"] == "b" else "B", what=what))
-    shown = lines if everything else lines[:_MOST]
-    more = [] if len(shown) == len(lines) else ["  " + word("more", len(lines) - len(shown))]
-    return [*shown, *more, f"  {word('gaps')}"] if lines else []
+    return [*_first_lines(lines, word, "  ", everything=everything), f"  {word('gaps')}"] if lines else []
 
 
 def _most_exact_content(part: _Json) -> str:
@@ -473,11 +480,14 @@ def _most_exact_content(part: _Json) -> str:
     return next((way for way in ("elements", "statistics", "checksum") if way in ways), "")
 
 
-def _divergence_lines(found: _Json, word: DumpCompareWords, language: Language, colour: bool) -> list[str]:
+def _divergence_lines(
+    found: _Json, word: DumpCompareWords, language: Language, colour: bool, *, everything: bool
+) -> list[str]:
     names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
     lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(names, 'red', colour)}"]
     lines.append(f"    {usage.page('dump_cause', language)(found['cause'])}")
-    lines += [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"][:_MOST]]
+    tensors = [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"]]
+    lines += _first_lines(tensors, word, "      ", everything=everything)
     for key in ("before", "after"):
         if found[key] is not None:
             state = word("agrees" if found[key]["agrees"] else "differs")
@@ -536,19 +546,22 @@ def _unit_line(unit: _Json, colour: bool) -> str:
     return f"  {mark} {unit['a']}" + (f"  {_number(max(errors))}" if errors else "")
 
 
-def _precheck_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
+def _precheck_lines(answer: _Json, word: DumpCompareWords, *, everything: bool) -> list[str]:
     failures = answer["failures"]
     counts = {key: answer[key] for key in ("apis", "passed", "skipped")}
     lines = ["  " + word("precheck", failed=len(failures), **counts)]
-    for at, failure in enumerate(failures[: _MOST * 2]):
+    most = len(failures) if everything else _MOST * 2
+    for at, failure in enumerate(failures[:most]):
         head = f"  {word('first-failure')}: " if at == 0 else "    "
         message = f"  {failure['message']}" if failure["message"] else ""
         lines.append(f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}")
-        for row in failure["details"][:_MOST]:
+        details: list[str] = []
+        for row in failure["details"]:
             shown = ", ".join(f"{name} {value}" for name, value in row.items() if _has_content(name, value))
-            lines.append(f"      {row.get('API Name', '')}: {shown}")
-    if len(failures) > _MOST * 2:
-        lines.append("    " + word("more", len(failures) - _MOST * 2))
+            details.append(f"      {row.get('API Name', '')}: {shown}")
+        lines += _first_lines(details, word, "      ", everything=everything)
+    if len(failures) > most:
+        lines.append("    " + word("more", len(failures) - most))
     return lines + [f"  {note}" for note in answer["notes"]]
 
 
@@ -559,11 +572,8 @@ def _has_content(name: str, value: str) -> bool:
 def _name_list(names: Sequence[str], title: str, word: DumpCompareWords, *, everything: bool) -> list[str]:
     if not names:
         return []
-    shown = names if everything else names[:_MOST]
-    lines = [f"  {title} ({len(names)}):", *(f"    {name}" for name in shown)]
-    if len(shown) < len(names):
-        lines.append("    " + word("more", len(names) - len(shown)))
-    return lines
+    lines = [f"    {name}" for name in names]
+    return [f"  {title} ({len(names)}):", *_first_lines(lines, word, "    ", everything=everything)]
 
 
 def _number(value: Any) -> str:

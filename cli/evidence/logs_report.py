@@ -165,6 +165,7 @@ def _run_rows(run: Run) -> Iterator[Sequence[object]]:
 SMALL_ROWS = 5
 _MARKS = {"pass": ("✓", "ok", "green"), "fail": ("✗", "NO", "red"), "undecided": ("?", "?", "yellow")}
 _MOST_PROBLEMS = 6
+_MOST_NORMS = 8
 
 
 def page(report: Report, *, to_file: bool = False) -> Outgoing:
@@ -239,14 +240,10 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
     lines: list[str] = []
     for index, run in enumerate(report.runs):
         sample = paint(stroke(index, unicode=unicode), STYLES[index % len(STYLES)], colour)
-        text = wrap(f"{_short_name(run.name)}: {_run_summary(report, run)}", 79 - 7)
+        text = wrap(f"{run.name}: {_run_summary(report, run)}", 79 - 7)
         lines.append(f"{report.letter(run)} {sample}  {text[0]}")
         lines += [" " * 7 + line for line in text[1:]]
     return lines
-
-
-def _short_name(name: str) -> str:
-    return name if len(name) <= 26 else "…" + name[-25:]
 
 
 def _run_summary(report: Report, run: Run) -> str:
@@ -283,10 +280,12 @@ def _comparison_lines(report: Report, comparison: Comparison, colour: bool, unic
     if len(report.runs) > 2:
         lines.append(paint(f"{report.letter(comparison.b)} / {report.letter(comparison.a)}", "bold", colour))
     lines += _criteria(report, comparison.verdict.criteria, colour, unicode)
-    worst = sorted(comparison.norms.rows, key=lambda row: -row.relative)[:8]
-    if worst:
+    rows = sorted(comparison.norms.rows, key=lambda row: -row.relative)
+    if rows:
         lines += ["", _word(report, "norms")]
-        lines += [f"  {row.name:<52.52} {row.a:>11.5g} {row.b:>11.5g}" for row in worst]
+        lines += [f"  {row.name:<52} {row.a:>11.5g} {row.b:>11.5g}" for row in rows[:_MOST_NORMS]]
+    if len(rows) > _MOST_NORMS:
+        lines.append("  " + _word(report, "more", len(rows) - _MOST_NORMS))
     for note in comparison.notes:
         lines += wrap(f"- {note.text(report.language)}", 79, "  ")
     return lines

@@ -11,6 +11,7 @@ import os
 
 from ...schemas.border.text_output import page, paint, shell_word, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.file_kind import NOT_TRANSLATED
 from ...schemas.shared_words import in_brackets
 from ..terminal import columns, line_limit, wants_colour, wrap
 from .findings import (
@@ -192,13 +193,19 @@ def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
 
 
 def _upgrade_lines(report: Report, language: Language) -> Iterator[str]:
-    """The way from the static graph, said once of all files."""
-    files = [file for file, basis in report.versions if basis.is_retired and file.endswith((".yaml", ".yml"))]
+    """The way from the static graph, said once of all files that `upgrade` takes."""
+    stopped = {one.file for one in report.diagnostics if one.kind.code in NOT_TRANSLATED or _stops(one)}
+    retired = [file for file, basis in report.versions if basis.is_retired and file not in stopped]
+    files = [file for file in retired if file.endswith((".yaml", ".yml"))]
     if len(files) == 1:
         command = f"accmap upgrade {shell_word(files[0])} -o NEW.yaml"
         yield say.upgrade_one(file=files[0], command=command).text(language)
     elif files:
         yield say.upgrade_several(count=len(files)).text(language)
+
+
+def _stops(entry: Diagnostic) -> bool:
+    return entry.kind.severity == "error" and entry.kind.effect == "stops"
 
 
 def _remarks_of(report: Report) -> tuple[Diagnostic, ...]:

@@ -12,6 +12,7 @@ from .. import rows
 from ..fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..message import NOTHING, Words
 from ..plain_values import is_mapping
+from ..versions import names
 from .config_state import Reading, Undecided
 from .messages_compiled import say
 from .network import undecided_network
@@ -53,7 +54,11 @@ def legacy_model(run: Trainer) -> None:
     known = next((one for one in classes if one.is_meant(reading.version, given, model)), None)
     if known is None:
         named = " / ".join(str(one) for one in (kind, model) if one is not None)
-        _note_unknown_class(reading, named or reading.model, NOTHING)
+        readable = [
+            one for one in names("mindformers", "legacy") if any(row.is_meant(one, given, model) for row in classes)
+        ]
+        hint = say.legacy_class_is_known_in(version=readable[0]) if readable else NOTHING
+        _note_unknown_class(reading, named or reading.model, NOTHING, hint=hint)
     elif _Network(reading, known, given, known.arguments or defaults).resolve_fields():
         defaults = known.arguments or defaults
     _list(reading, given, defaults)
@@ -69,9 +74,9 @@ def _list(reading: Reading, given: dict[Any, Any], defaults: Mapping[str, Any]) 
             reading.resolve(f"resolved.model.{key}", value, f"{reading.model}.{key}")
 
 
-def _note_unknown_class(reading: Reading, named: str, why: Words, key: str = "type") -> None:
+def _note_unknown_class(reading: Reading, named: str, why: Words, key: str = "type", hint: Words = NOTHING) -> None:
     path = _model_path(key) if _model_path(key) in reading.places else _TYPE
-    reading.note(say.unknown_legacy_class(named=named, why=why, version=reading.version), path)
+    reading.note(say.unknown_legacy_class(named=named, why=why, hint=hint, version=reading.version), path)
     undecided_network(reading, named, path)
 
 

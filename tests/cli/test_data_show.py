@@ -125,3 +125,8 @@ def test_files_that_are_none(accmap: Run, tmp_path: Path) -> None:
     assert one.code == 0
     assert one.out.startswith("Step 1 of a.sh.")
     assert "…" not in one.out
+    assert "--all" not in one.out
+    long = script("data", length=32)
+    short = accmap("data", "show", "long.sh", "--step", "1", files={"long.sh": long})
+    assert "…" in short.out
+    assert "--all shows them whole" in short.out

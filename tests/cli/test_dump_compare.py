@@ -214,6 +214,23 @@ def test_an_unreadable_tensor_makes_the_answer_incomplete(accmap, dumps: dict[st
     assert file.name in answer.out
 
 
+def test_what_is_more_than_a_few_lines_is_counted_and_shown_on_request(
+    accmap, dumps: dict[str, str], tmp_path: Path
+) -> None:
+    shutil.copytree(dumps["b"], tmp_path / "c")
+    files = sorted((tmp_path / "c/step0/rank0/dump_tensor_data").glob("*.npy"))[:9]
+    for file in files:
+        file.write_bytes(file.read_bytes()[:40])
+    answer = accmap("dump", "compare", "c", dumps["b"])
+    assert "--all shows them" in answer.out
+    assert not all(file.name in answer.out for file in files)
+    whole = accmap("dump", "compare", "c", dumps["b"], "--all")
+    assert "more" not in whole.out
+    assert all(file.name in whole.out for file in files)
+    told = accmap("dump", "compare", "c", dumps["b"], "--format", "json").out
+    assert all(file.name in told for file in files)
+
+
 def test_all_units_and_a_file(accmap, dumps: dict[str, str], tmp_path: Path) -> None:
     answer = accmap("dump", "compare", dumps["fault"], dumps["a"], "--all", "-o", "report.txt")
     assert answer.code == 1

@@ -381,7 +381,18 @@ def test_lint_names_the_command_once_and_judges_nothing_by_it(accmap, old: Path)
     assert "accmap upgrade" not in dynamic.out
     assert "upgrade" not in accmap("lint", "old.yaml", "--format", "json").out
     (old.parent / "other.yaml").write_text(STATIC, encoding="utf-8")
-    assert accmap("lint", ".").out.count("2 YAMLs are for the static graph") == 1
+    assert accmap("lint", ".").out.count("2 YAMLs are for the static graph or an older model class") == 1
+
+
+def test_a_file_that_upgrade_refuses_is_not_sent_there(accmap, old: Path) -> None:
+    for text in ("run_mode: train\nuse_legacy: True\nmodel: {model_config: {type: NoConfig}}\n", "run_mode: predict\n"):
+        (old.parent / "refused.yaml").write_text(text + "use_parallel: False\n", encoding="utf-8")
+        assert "accmap upgrade" not in accmap("lint", "refused.yaml").out
+        assert accmap("upgrade", "refused.yaml").code == 2
+    model = "model:\n  arch: {type: LlamaForCausalLM}\n  model_config: {type: LlamaConfig, num_layers: 2}\n"
+    (old.parent / "older.yaml").write_text("run_mode: train\nuse_legacy: True\n" + model, encoding="utf-8")
+    told = accmap("lint", "older.yaml", "--mindformers", "1.9").out
+    assert "or an older model class" in told
 
 
 def test_python_answers_as_the_command_does(old: Path) -> None:
