@@ -106,7 +106,7 @@ class Diagnostic(NamedTuple):
         """The address of the page that explains the code; None as long as the documentation is not published."""
         from .addresses_compiled import SITE
 
-        return f"{SITE}/{_page(self.kind.code)}" if SITE else None
+        return f"{SITE}/{page_of_code(self.kind.code)}" if SITE else None
 
     def to_json(self, language: Language = "en", because_of: int | None = None) -> dict[str, object]:
         """The contract's `diagnostic`; a list that is not handed out knows the place of its cause."""
@@ -115,8 +115,8 @@ class Diagnostic(NamedTuple):
         return diagnostic_json(self, language, because_of=self.because_of if because_of is None else because_of)
 
 
-def _page(code: str) -> str:
-    """The page that explains a code: its own, or its heading on the page of all codes of evidence."""
+def page_of_code(code: str) -> str:
+    """The page of the site that explains a code: its own, or its heading on the page of all codes of evidence."""
     return f"evidence-codes/#{code.lower()}" if code.startswith("EVD") else f"rules/{code}/"
 
 
