@@ -63,11 +63,11 @@ REFUSED = [
     ("a.csv", "task,score\nmmlu,10\nmmlu,50\n", "mmlu has two scores, 10.0 and 50.0 (line 3)"),
     ("a.csv", "dataset,version,metric,mode,m\nx,1a,acc,gen,10\nx,2b,acc,gen,50\n", "x/acc has two scores"),
     ("a.txt", "mmlu 10\nMMLU 50\n", "(line 2)"),
-    ("a.json", '{"mmlu": 10,\n "mmlu": 50}', "the key mmlu stands twice (line 2)"),
+    ("a.json", '{"mmlu": 10,\n "mmlu": 50}', "the key mmlu occurs twice (line 2)"),
     ("a.json", '[{"dataset": "x", "score": 1}, {"dataset": "x", "score": 2}]', "x/score has two scores"),
-    ("a.yaml", "a: 1\nb: 2\na: 3\n", "the key a stands twice (line 3)"),
-    ("a.yaml", "a: {x: 1}\nb: 2\na: {x: 1, y: 2}\n", "the key a stands twice (line 3)"),
-    ("a.yaml", "a: &a {score: 1, b: *a}\n", "stands in itself by its alias"),
+    ("a.yaml", "a: 1\nb: 2\na: 3\n", "the key a occurs twice (line 3)"),
+    ("a.yaml", "a: {x: 1}\nb: 2\na: {x: 1, y: 2}\n", "the key a occurs twice (line 3)"),
+    ("a.yaml", "a: &a {score: 1, b: *a}\n", "contains itself through its alias"),
     *(
         ("a.yaml", aliases(item), "more than 200000 values")
         for item in ("[*a{below}, *a{below}, {many}]", "{{<<: [*a{below}, {many}]}}", "{{x: *a{below}, y: [{many}]}}")

@@ -91,7 +91,7 @@ def test_a_run_stands_for_the_tokenizer_that_it_names(
     ("flags", "said"),
     [
         ("", "it names none (tokenizer_model, vocab_file)"),
-        ("--tokenizer-model $NOWHERE", "cannot be decided from the file"),
+        ("--tokenizer-model $NOWHERE", "cannot be determined from the file"),
         ("--tokenizer-model Qwen/Qwen3-8B", "not on this machine"),
     ],
 )

@@ -178,8 +178,8 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     "a header of 2 to the 60": (
         spoilt(lambda data: struct.pack("<Q", 1 << 60) + data[8:]), "EVD042 .* claims 1152921504606846976 bytes"
     ),
-    "a header that is a list": (spoilt(lambda data: data[:8] + b"[" + data[9:]), "EVD042 .* no JSON"),
-    "a header of bytes": (spoilt(lambda data: data[:8] + b"\xff" + data[9:]), "EVD042 .* no JSON"),
+    "a header that is a list": (spoilt(lambda data: data[:8] + b"[" + data[9:]), "EVD042 .* not JSON"),
+    "a header of bytes": (spoilt(lambda data: data[:8] + b"\xff" + data[9:]), "EVD042 .* not JSON"),
     "an unknown type": (spoilt(lambda data: data.replace(b'"F32"', b'"F99"', 1)), "EVD042 .* type 'F99'"),
     "no shape": (spoilt(lambda data: data.replace(b'"shape"', b'"shabe"', 1)), "EVD042 .* incomplete"),
     "another shape": (
@@ -192,12 +192,12 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     ),
     "a file that the index names is missing": (
         indexed(lambda names: dict.fromkeys(names, "model-00001-of-00002.safetensors")),
-        r"model-00001-of-00002\.safetensors is missing; .*(decoder\.layers\.0|embedding)",
+        r"model-00001-of-00002\.safetensors, which contains .*(decoder\.layers\.0|embedding)",
     ),
     "a weight that the index names is missing": (
         indexed(lambda _names: {"weight_map": {"decoder.more.weight": FILE}}), r"decoder\.more\.weight"
     ),
-    "two checkpoints in one folder": (two_checkpoints, "a folder holds one checkpoint"),
+    "two checkpoints in one folder": (two_checkpoints, "a folder must contain one checkpoint"),
     **{
         f"{rank} without its {part}": (of_ranks(spoil, *FOUR), rf"EVD041.*{rank}")
         for rank in ("mp_rank_00_001", "mp_rank_01_000")
@@ -221,8 +221,14 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     "ranks with two norms": (
         shards(with_another_norm), r"EVD055.*decoder\.final_layernorm\.weight should be the same in"
     ),
-    "no such chunks": (distributed(lambda place: (place / "__0_1.distcp").unlink()), "EVD041.*__0_1.distcp is missing"),
-    "no metadata": (distributed(lambda place: (place / ".metadata").unlink()), r"EVD041.*\.metadata is missing"),
+    "no such chunks": (
+        distributed(lambda place: (place / "__0_1.distcp").unlink()),
+        "EVD041.*__0_1.distcp, which contains .* is missing",
+    ),
+    "no metadata": (
+        distributed(lambda place: (place / ".metadata").unlink()),
+        r"EVD041.*\.metadata, which contains .* is missing",
+    ),
     "chunks cut short": (
         distributed(lambda place: (place / "__0_0.distcp").write_bytes(b"short")), "EVD043.*__0_0.distcp is cut short"
     ),
@@ -239,7 +245,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
         distributed(lambda place: (file := place / "__0_0.distcp").write_bytes(b"\0" * file.stat().st_size)),
         r"__0_0\.distcp",
     ),
-    "a chunk larger than its bytes": (distributed(larger_chunk), "is said to take"),
+    "a chunk larger than its bytes": (distributed(larger_chunk), "has a stated length of"),
     "a shape of another model, in chunks": (
         changed(cut_layers, write_distributed), r"layers\.0\.mlp\.linear_fc2\.weight.*\[100, 256\].*\[128, 256\]"
     ),

@@ -264,7 +264,7 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
         (["--steps", "x"], 2, "", "must be a whole number"),
         (["--weights", "w"], 2, "", "needs the two folders"),
         (["--weights", "w", "v"], 1, "neither w nor v has a conversion's", ""),
-        (["--shift", "-2", "--steps", "40"], 1, "Step N of a.log stands beside step N-2 of b.log", ""),
+        (["--shift", "-2", "--steps", "40"], 1, "Step N of a.log is compared with step N-2 of b.log", ""),
     ],
 )
 def test_the_options(accmap: Callable[..., Any], words: list[str], code: int, out: str, err: str) -> None:
@@ -284,14 +284,14 @@ def with_times(text: str) -> str:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["a.log", "a.log"], "a.log and a.log are one log"),
-        (["a.log", "copy.log"], "a.log and copy.log are one log"),
-        (["a.log", "link.log"], "a.log and link.log are one log"),
-        (["a.log", "copy.log", "--experiment", "repeat"], "a.log and copy.log are one log"),
-        (["again.log", "--benchmark", "a.log", "copy.log"], "a.log and copy.log are one log"),
-        (["a.log", "packed.log.gz"], "a.log and packed.log.gz are one log"),
-        (["a.log", "headed.log"], "a.log and headed.log are one log"),
-        (["a.log", "crlf.log", "--experiment", "repeat"], "a.log and crlf.log are one log"),
+        (["a.log", "a.log"], "a.log and a.log are the same log"),
+        (["a.log", "copy.log"], "a.log and copy.log are the same log"),
+        (["a.log", "link.log"], "a.log and link.log are the same log"),
+        (["a.log", "copy.log", "--experiment", "repeat"], "a.log and copy.log are the same log"),
+        (["again.log", "--benchmark", "a.log", "copy.log"], "a.log and copy.log are the same log"),
+        (["a.log", "packed.log.gz"], "a.log and packed.log.gz are the same log"),
+        (["a.log", "headed.log"], "a.log and headed.log are the same log"),
+        (["a.log", "crlf.log", "--experiment", "repeat"], "a.log and crlf.log are the same log"),
         # Times were taken out of them, or they are of another clock.
         (["plain.log", "plain2.log"], ""),
         (["a.log", "again.log"], ""),

@@ -334,7 +334,7 @@ def test_what_needs_a_run_refuses_a_model(accmap: Callable[..., Any], tmp_path: 
     places = {"M": model, "RUN": str(RUNS[1]), "w": str(tmp_path / "w"), "book": str(tmp_path / "book")}
     answer = accmap(*(places.get(word, word) for word in words.split()))
     assert answer.code == 2
-    assert "is a model's config.json" in answer.err or "is no checkpoint" in answer.err
+    assert "is a model's config.json" in answer.err or "is not a checkpoint" in answer.err
 
 
 def test_an_argument_that_nothing_is_known_of_makes_no_equal_network(

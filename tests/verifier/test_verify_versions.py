@@ -82,9 +82,9 @@ def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, d
 @pytest.mark.parametrize(
     ("words", "side", "reason", "remedy"),
     [
-        (["--megatron", "0.16"], "megatron", "0.16, and what is here is 0.12.3", "downloads megatron-core==0.16.1"),
+        (["--megatron", "0.16"], "megatron", "0.16; installed is 0.12.3", "downloads megatron-core==0.16.1"),
         (["--megatron", "main"], "megatron", "main", "no registry has a wheel of it: `--megatron-source"),
-        (["--mindformers", "1.8"], "mindformers", "1.8, and what is here is 1.9.0", "`--closest` runs 1.9.0 instead"),
+        (["--mindformers", "1.8"], "mindformers", "1.8; installed is 1.9.0", "`--closest` runs 1.9.0 instead"),
     ],
 )  # fmt: skip
 def test_a_version_that_is_not_here_is_not_verifiable(
@@ -113,7 +113,7 @@ def test_a_version_that_was_assumed_can_be_said(
     newer = tree(tmp_path / "n", "megatron", "0.15.3")
     code, found = answer([*pair, "--megatron-source", newer], capsys)
     assert code == 1
-    assert "`--megatron 0.15` reads it for what is here" in found["failures"][0]["explanation"]
+    assert "`--megatron 0.15` reads it as the installed version" in found["failures"][0]["explanation"]
 
 
 @pytest.mark.parametrize("framework", ["megatron", "mindformers"])
@@ -299,4 +299,4 @@ def test_the_nearest_version_gives_a_match_in_part(pair: tuple[str, str], capsys
     assert (entry["a"], entry["b"][:4], entry["differs"]) == ("0.13", "0.12", True)
     assert [one["exact"] for one in found["ran"]] == [False, True]
     assert main(["verify", *pair, "--megatron", "0.13", "--closest", "--quiet"]) == 1
-    assert "ran in place of 0.13" in capsys.readouterr().out.splitlines()[0]
+    assert "ran instead of 0.13" in capsys.readouterr().out.splitlines()[0]

@@ -99,7 +99,7 @@ UNREADABLE = {
     "no bytes": (lambda idx, bin_: idx.write_bytes(b""), "EVD064", "byte 0"),
     "other file": (lambda idx, bin_: idx.write_bytes(b"\x93NUMPY" + bytes(200)), "EVD061", "Byte 0"),
     "version 2": (lambda idx, bin_: poke(idx, 9, struct.pack("<Q", 2)), "EVD061", "version 2"),
-    "unknown dtype": (lambda idx, bin_: poke(idx, 17, b"\x2a"), "EVD061", "42 is no dtype"),
+    "unknown dtype": (lambda idx, bin_: poke(idx, 17, b"\x2a"), "EVD061", "42 is not a dtype"),
     "half a header": (lambda idx, bin_: cut(idx, 20), "EVD064", "header"),
     "half the lengths": (lambda idx, bin_: cut(idx, 40), "EVD064", "sequence lengths"),
     "half the offsets": (lambda idx, bin_: cut(idx, 60), "EVD064", "sequence offsets"),

@@ -254,7 +254,7 @@ class TestSingleSteps:
             found = judged(megatron_run(one), static_run(other))
             assert criterion(found, "spikes").status == status
             assert criterion(found, "spikes").step == 300
-            assert "are means and do not see them" in criterion(found, "spikes").said
+            assert "are means and do not cover them" in criterion(found, "spikes").said
             assert found.verdict.answer == ("mismatch" if status == "fail" else "undecided")
 
     @pytest.mark.parametrize("sign", [1, -1])

@@ -80,8 +80,8 @@ def test_the_ends_stand_where_they_belong() -> None:
     [
         (Cut(3), r"layers \(8\) cannot be divided into 3 equal parts"),
         (Cut(1, num_virtual_stages_per_pipeline_rank=2), "virtual stages need --pipeline-parallel above 1"),
-        (Cut(2, num_layers_per_virtual_pipeline_stage=3), "no multiple of 3"),
-        (Cut(2, num_layers_per_virtual_pipeline_stage=0), "no multiple of 0"),
+        (Cut(2, num_layers_per_virtual_pipeline_stage=3), "not a multiple of 3"),
+        (Cut(2, num_layers_per_virtual_pipeline_stage=0), "not a multiple of 0"),
         (Cut(2, num_virtual_stages_per_pipeline_rank=3), "no 3 equal virtual stages"),
         (Cut(2, num_virtual_stages_per_pipeline_rank=0), "no 0 equal virtual stages"),
         (Cut(4, decoder_first_pipeline_num_layers=1), "7 layers cannot be shared by the 3 stages"),
@@ -93,8 +93,8 @@ def test_the_ends_stand_where_they_belong() -> None:
         (Cut(2, pipeline_model_parallel_layout="Et*4|t*3L"), "layout of 7 layers for 8"),
         (Cut(2, pipeline_model_parallel_layout="t*4E|t*4L"), "ends are not E and L"),
         (Cut(2, pipeline_model_parallel_layout="Et*4|t*4mL"), "multi-token prediction"),
-        (Cut(2, pipeline_model_parallel_layout="Ex|L"), "is no layout"),
-        (Cut(2, None, 2, pipeline_model_parallel_layout="Et*4|t*4L"), "no other option"),
+        (Cut(2, pipeline_model_parallel_layout="Ex|L"), "is not a layout"),
+        (Cut(2, None, 2, pipeline_model_parallel_layout="Et*4|t*4L"), "excludes the other"),
     ],
 )
 def test_a_cut_that_megatron_refuses(cut: Cut, told: str) -> None:
