@@ -74,14 +74,18 @@ class _Commands(NamedTuple):
     ) -> Answer:
         """Check a file or a pair by the rules: every finding with its place, its effect and the edit that mends it."""
         words = ["lint", *self._files(files), "--format", "json", "--profile", profile, "--no-cache", "--confine"]
-        return self._run([*words, *_given({"--a-version": a_version, "--b-version": b_version}), "--lang", language])
+        return self._run(
+            [*words, *_option_words({"--a-version": a_version, "--b-version": b_version}), "--lang", language]
+        )
 
     def diff(
         self, a: File, b: File, a_version: Version = None, b_version: Version = None, language: Language = "en"
     ) -> Answer:
         """Compare two configurations of either framework field by field, with the effective values of both."""
         words = ["diff", *self._files([a, b]), "--format", "json", "--confine"]
-        return self._run([*words, *_given({"--a-version": a_version, "--b-version": b_version}), "--lang", language])
+        return self._run(
+            [*words, *_option_words({"--a-version": a_version, "--b-version": b_version}), "--lang", language]
+        )
 
     def lr(self, a: File, b: File, language: Language = "en") -> Answer:
         """Compare the learning-rate curves of two configurations and name the first step at which they part."""
@@ -107,7 +111,7 @@ class _Commands(NamedTuple):
         chosen = {"--to": to}
         if target_version is not None:
             chosen["--megatron" if to == "megatron" else "--mindformers"] = target_version
-        words = ["convert", *self._files([source]), *_given(chosen)]
+        words = ["convert", *self._files([source]), *_option_words(chosen)]
         with tempfile.TemporaryDirectory() as folder:
             report = Path(folder, "report.json")
             answer = self._write([*words, "--report", str(report)], output, overwrite, language, reads_json=False)
@@ -140,9 +144,9 @@ class _Commands(NamedTuple):
 
     def _files(self, names: Sequence[str]) -> list[str]:
         """The files by their paths below the folder; each must lie in it, wherever links lead."""
-        return [self._inside(name) for name in names]
+        return [self._path_in_root(name) for name in names]
 
-    def _inside(self, name: str) -> str:
+    def _path_in_root(self, name: str) -> str:
         path = (self.root / name).resolve()
         if not path.is_relative_to(self.root):
             raise _tool_error(say.mcp_outside_its_folder(name=name, folder=str(self.root)).en)
@@ -151,7 +155,7 @@ class _Commands(NamedTuple):
     def _write(
         self, words: Sequence[str], output: str | None, overwrite: bool, language: str, *, reads_json: bool = True
     ) -> Answer:
-        target = [] if output is None else ["-o", self._inside(output), *(["--force"] if overwrite else [])]
+        target = [] if output is None else ["-o", self._path_in_root(output), *(["--force"] if overwrite else [])]
         return self._run([*words, *target, "--confine", "--lang", language], reads_json=reads_json)
 
     def _run(self, words: Sequence[str], *, reads_json: bool = True) -> Answer:
@@ -174,7 +178,7 @@ def _read_json(path: Path) -> Any:
     return json.loads(path.read_text("utf-8")) if path.exists() else None
 
 
-def _given(options: dict[str, str | None]) -> list[str]:
+def _option_words(options: dict[str, str | None]) -> list[str]:
     return [word for name, value in options.items() if value is not None for word in (name, value)]
 
 

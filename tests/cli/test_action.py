@@ -33,7 +33,8 @@ def run_action(folder: Path, **given: str) -> list[subprocess.CompletedProcess[s
         }
         assert not any("${{" in text for text in named.values())
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
-        environment = {"PATH": path, "HOME": str(folder), **named}
+        files = {name: str(folder / name) for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
+        environment = {"PATH": path, "HOME": str(folder), **files, **named}
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         done.append(subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False))
     return done
@@ -43,18 +44,30 @@ def run_action(folder: Path, **given: str) -> list[subprocess.CompletedProcess[s
 def test_findings_become_annotations_and_sarif(tmp_path: Path, fail_on: str, code: int) -> None:
     pair = ROOT / "examples" / "planted"
     files = f"{pair / 'megatron.sh'} {pair / 'mindformers.yaml'}"
-    sarif, annotated = run_action(tmp_path, files=files, sarif="found.sarif", fail_on=fail_on, arguments="--no-cache")
+    sarif, told, annotated = run_action(tmp_path, files=files, sarif="found.sarif", fail_on=fail_on, arguments="--no-cache")
     assert sarif.returncode == 0, sarif.stderr
     assert json.loads((tmp_path / "found.sarif").read_text("utf-8"))["runs"][0]["results"]
+    assert told.returncode == 0, told.stderr
+    assert (tmp_path / "GITHUB_OUTPUT").read_text("utf-8") == "errors=9\nwarnings=2\nverdict=errors\n"
+    assert "| error | OPT006 |" in (tmp_path / "GITHUB_STEP_SUMMARY").read_text("utf-8")
     assert annotated.returncode == code, annotated.stderr
     assert re.search(r"^::error file=.*mindformers\.yaml,line=21", annotated.stdout, re.MULTILINE)
 
 
 def test_no_sarif_unless_it_is_asked_for(tmp_path: Path) -> None:
     pair = ROOT / "examples" / "qwen3_dense"
-    (only,) = run_action(tmp_path, files=f"{pair / 'megatron.sh'} {pair / 'mindformers.yaml'}")
-    assert only.returncode == 0, only.stdout + only.stderr
+    told, only = run_action(tmp_path, files=f"{pair / 'megatron.sh'} {pair / 'mindformers.yaml'}")
+    assert only.returncode == told.returncode == 0, only.stdout + only.stderr
+    assert (tmp_path / "GITHUB_OUTPUT").read_text("utf-8") == "errors=0\nwarnings=0\nverdict=clean\n"
     assert not list(tmp_path.glob("*.sarif"))
+
+
+def test_every_output_is_made() -> None:
+    steps = {step["id"] for step in ACTION["runs"]["steps"] if "id" in step}
+    for name, row in ACTION["outputs"].items():
+        assert row["value"] == f"${{{{ steps.findings.outputs.{name} }}}}"
+        assert row["description"].endswith(".")
+    assert steps == {"findings"}
 
 
 def test_every_input_is_used_and_described() -> None:
