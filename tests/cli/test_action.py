@@ -44,7 +44,9 @@ def run_action(folder: Path, **given: str) -> list[subprocess.CompletedProcess[s
 def test_findings_become_annotations_and_sarif(tmp_path: Path, fail_on: str, code: int) -> None:
     pair = ROOT / "examples" / "planted"
     files = f"{pair / 'megatron.sh'} {pair / 'mindformers.yaml'}"
-    sarif, told, annotated = run_action(tmp_path, files=files, sarif="found.sarif", fail_on=fail_on, arguments="--no-cache")
+    sarif, told, annotated = run_action(
+        tmp_path, files=files, sarif="found.sarif", fail_on=fail_on, arguments="--no-cache"
+    )
     assert sarif.returncode == 0, sarif.stderr
     assert json.loads((tmp_path / "found.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert told.returncode == 0, told.stderr
