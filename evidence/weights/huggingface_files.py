@@ -153,8 +153,13 @@ class HuggingFaceFiles:
             taken.update(held)
             if len(held) == len(one.names):
                 weights[name] = self._join(one, layout, wanted.get(name) if view.strict else None)
-        copies = tuple(self._copies(weights, wanted, range(layers, layers + further)))
-        taken.update(copy.name for copy in copies)
+        repeats = list(self._repeats(wanted, range(layers, layers + further)))
+        taken.update(written for _, written in repeats)
+        copies = tuple(
+            Copy(written, weights[name], self._tensors[written])
+            for name, written in repeats
+            if name in weights and written in self._tensors
+        )
         unasked = range(layers + further, layers + max(further, further_layers(self.config)))
         unknown, beside = self._remaining(taken, unasked)
         spelled = {name: one.names for name, one in parts.items()}
@@ -171,16 +176,15 @@ class HuggingFaceFiles:
             spelled,
         )
 
-    def _copies(self, weights: Mapping[str, Weight], wanted: Mapping[str, Shape], further: range) -> Iterator[Copy]:
-        """Tensors that repeat a weight: a tied output layer, and what a layer of multi-token prediction has again."""
+    def _repeats(self, wanted: Mapping[str, Shape], further: range) -> Iterator[tuple[str, str]]:
+        """Weights and the tensors that repeat them: a tied output layer, and what a layer of prediction has again."""
         tied = parts_of(_OUTPUT, self.config.dialect)
-        again = [] if tied is None or _OUTPUT in wanted else [(_EMBEDDING, tied.names[0])]
-        again += [pair for layer in further for pair in repeated_parts(layer)]
-        for name, written in again:
-            # transformers reads the embedding alone if the output layer is tied to it.
-            first = weights.get(_EMBEDDING if name == _OUTPUT and _OUTPUT not in wanted else name)
-            if first is not None and written in self._tensors:
-                yield Copy(written, first, self._tensors[written])
+        if tied is not None and _OUTPUT not in wanted:
+            yield _EMBEDDING, tied.names[0]
+        for layer in further:
+            for name, written in repeated_parts(layer):
+                # transformers reads the embedding alone if the output layer is tied to it.
+                yield (_EMBEDDING if name == _OUTPUT and _OUTPUT not in wanted else name), written
 
     def _remaining(self, taken: set[str], unasked: range) -> tuple[tuple[str, ...], dict[Beside, Amount]]:
         """Tensors that no parameter is made of: those without a meaning here, and the amount of the others."""

@@ -41,11 +41,13 @@ from .weight import (
     Weight,
     columns_of,
     join_weights,
+    matrix_at,
     raise_duplicate,
     raise_garbled,
     raise_unreadable,
+    reshape_weight,
     rows_of,
-    transform,
+    turn_matrix,
 )
 
 if TYPE_CHECKING:
@@ -529,8 +531,7 @@ def _ungroup_experts(name: str, weight: Stored, first: int, count: int) -> Itera
     # The memory is that of [experts, in, out], whatever the tensor's own shape.
     whole = Stored(name, weight.dtype, (count, *shape), weight.place)
     for at in range(count):
-        one = transform(rows_of(whole, at, at + 1), tuple(reversed(whole.shape[1:])), lambda array: array[0].T)
-        yield f"{start}.local_experts.{first + at}.{_GROUPED[last]}.weight", one
+        yield f"{start}.local_experts.{first + at}.{_GROUPED[last]}.weight", turn_matrix(matrix_at(whole, at))
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:
@@ -701,10 +702,9 @@ def _group_experts(held: Mapping[str, Weight]) -> Iterator[tuple[str, Weight]]:
         matrices.setdefault(f"{start}.{kind}", []).append(weight)
     for name, parts in matrices.items():
         rows, columns = parts[0].shape
-        turned = [transform(part, (part.shape[1], part.shape[0]), lambda array: array.T) for part in parts]
-        stacked = join_weights(turned, 0)
+        stacked = join_weights([turn_matrix(part) for part in parts], 0)
         shape = (columns, rows * len(parts)) if name.endswith("1") else (columns * len(parts), rows)
-        yield name, transform(stacked, shape, lambda array, shape=shape: array.reshape(shape))
+        yield name, reshape_weight(stacked, shape)
 
 
 def _place(weights: Mapping[str, Weight]) -> str:

@@ -43,13 +43,14 @@ from .weight import (
     Place,
     Stored,
     join_weights,
+    matrix_at,
     raise_denied,
     raise_duplicate,
     raise_garbled,
     raise_unreadable,
     reorder_rows,
     rows_of,
-    transform,
+    turn_matrix,
 )
 
 if TYPE_CHECKING:
@@ -371,7 +372,8 @@ def _arrange(pairing: Pairing, weight: Weight, shape: Shape, change: Callable[[A
     if pairing.relation in ("same", "joined"):
         return weight
     if pairing.relation == "expert":  # turned, so that every row has a number of each
-        return transform(weight, shape, change)
+        matrix = matrix_at(weight, 0) if len(weight.shape) > len(("rows", "columns")) else weight
+        return turn_matrix(matrix, stacked=len(shape) > len(matrix.shape))
     return reorder_rows(weight, change)
 
 

@@ -150,7 +150,8 @@ def _weight_layout(first: Side, mindformers: Side, checkpoints: Sequence[Checkpo
     return layout._replace(
         dynamic=names.dynamic,
         mla_concatenated=names.mla_concatenated,
-        mlp_interleaved=names.dynamic or layout.mlp_interleaved,
+        # What is written without a file may be for the other graph than the checkpoint is.
+        mlp_interleaved=names.dynamic or (layout.mlp_interleaved and not layout.dynamic),
     )
 
 

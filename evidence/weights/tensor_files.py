@@ -24,7 +24,7 @@ from ..bounded_files import Window, opened_archive, parse_json
 from .checkpoint_pickle import Storage, Tensor, read_pickle
 from .messages_compiled import say
 from .number_types_compiled import STORED, TORCH_STORAGES
-from .weight import Place, Shape, Stored, Weight, contiguous, raise_denied, raise_garbled, raise_unreadable
+from .weight import Place, Shape, Stored, Weight, contiguous, matrix_at, raise_denied, raise_garbled, raise_unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -527,7 +527,7 @@ class Chunk(NamedTuple):
         """The piece."""
         weight = self.whole()
         for index in self.inside:
-            weight = _Row(weight, index)
+            weight = matrix_at(weight, index)
         return weight
 
 
@@ -591,8 +591,10 @@ class Scattered(Weight):
         if len(bounds) < 2:
             yield self.read()
             return
+        step = max(1, _BOX_BYTES // max(1, self.size // max(1, self.shape[0])))
         for start, stop in itertools.pairwise(bounds):
-            yield self._box(start, stop)
+            for first in range(start, stop, step):
+                yield self._box(first, min(first + step, stop))
 
     def along(self, name_of: Callable[[int], str]) -> Iterator[Scattered]:
         """A parameter for each index of the first axis."""
@@ -633,21 +635,9 @@ class Scattered(Weight):
         return weight.read() if start is None or stop is None else weight.rows(start, stop)
 
 
-class _Row(Weight):
-    """One index of the first axis of a chunk."""
-
-    __slots__ = ("_index", "_whole")
-
-    def __init__(self, whole: Weight, index: int) -> None:
-        super().__init__(whole.dtype, whole.shape[1:], whole.file)
-        self._whole = whole
-        self._index = index
-
-    def read(self) -> Array:
-        return self._whole.rows(self._index, self._index + 1)[0]
-
-
 _MOST_WORK = 10_000_000
+_BOX_BYTES = 1 << 23
+"""How much is put together at once: each chunk's file is opened for it anew."""
 
 
 def _overlap(boxes: Sequence[tuple[Shape, Shape]], rest: list[int]) -> bool:

@@ -81,6 +81,9 @@ BLOCK_BYTES = 1 << 20
 """How much of a parameter is read at once where it is read in blocks: what a processor's cache holds while the block is
 looked at, summed and written. A larger one also gets fresh memory each time, which the system clears first."""
 
+SLICE_BYTES = 1 << 26
+"""How much of a matrix is turned at once: a larger one is read several times."""
+
 _READ_OVER = 1 << 16
 """So many bytes between two rows are read sooner than a file is opened once more."""
 
@@ -165,6 +168,12 @@ class Stored(Weight):
         for start, stop in _cuts(self, 0, self.shape[0]):
             yield self.rows(start, stop)
 
+    def part(self, index: int, shape: Shape) -> Stored:
+        """So many numbers from an index of the first axis on, as a parameter of their own."""
+        width = STORED[self.dtype][1]
+        offset = self.place.offset + index * prod(self.shape[1:]) * width
+        return Stored(self.name, self.dtype, shape, Place(self.place.path, offset, prod(shape) * width))
+
     def _read_strided(self) -> Array:
         import numpy as np
 
@@ -222,7 +231,9 @@ class Computed(Weight):
         import numpy as np
 
         found = list(self._blocks())
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        if len(found) == 1:
+            return found[0].reshape(self.shape)
+        return np.concatenate([block.reshape(-1) for block in found]).reshape(self.shape)
 
     def blocks(self) -> Iterator[Array]:
         yield from self._blocks()
@@ -271,12 +282,19 @@ def join_weights(parts: Sequence[Weight], axis: int) -> Weight:
         if axis == 0:
             for part in parts:
                 yield from part.blocks()
+        elif portioned:
+            width = sum(part.size for part in parts) // max(1, shape[0])
+            step = max(1, BLOCK_BYTES // max(1, width))
+            for start in range(0, shape[0], step):
+                yield rows(start, min(start + step, shape[0]))
         else:
             yield np.concatenate([part.read() for part in parts], axis=axis)
 
     def rows(start: int, stop: int) -> Array:
         import numpy as np
 
+        if axis:
+            return np.concatenate([part.rows(start, stop) for part in parts], axis=axis)
         found: list[Array] = []
         at = 0
         for part in parts:
@@ -286,7 +304,7 @@ def join_weights(parts: Sequence[Weight], axis: int) -> Weight:
             at += part.shape[0]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
-    portioned = axis == 0 and all(part.has_portions for part in parts)
+    portioned = all(part.has_portions for part in parts)
     return Computed(first.dtype, shape, first.file, blocks, rows if portioned else None)
 
 
@@ -294,6 +312,8 @@ def rows_of(weight: Weight, start: int, stop: int) -> Weight:
     """Some rows of a parameter."""
     if (start, stop) == (0, weight.shape[0]):
         return weight
+    if isinstance(weight, Stored) and weight.has_portions:
+        return weight.part(start, (stop - start, *weight.shape[1:]))
 
     def blocks() -> Iterator[Array]:
         for first, last in _cuts(weight, start, stop):
@@ -315,7 +335,53 @@ def columns_of(weight: Weight, start: int, stop: int) -> Weight:
         for block in weight.blocks():
             yield block[:, start:stop]
 
-    return Computed(weight.dtype, (weight.shape[0], stop - start, *weight.shape[2:]), weight.file, blocks)
+    def rows(first: int, last: int) -> Array:
+        return weight.rows(first, last)[:, start:stop]
+
+    shape = (weight.shape[0], stop - start, *weight.shape[2:])
+    return Computed(weight.dtype, shape, weight.file, blocks, rows if weight.has_portions else None)
+
+
+def matrix_at(weight: Weight, index: int) -> Weight:
+    """One index of the first axis."""
+    if isinstance(weight, Stored) and weight.has_portions:
+        return weight.part(index, weight.shape[1:])
+
+    def blocks() -> Iterator[Array]:
+        yield weight.rows(index, index + 1)[0]
+
+    return Computed(weight.dtype, weight.shape[1:], weight.file, blocks)
+
+
+def reshape_weight(weight: Weight, shape: Shape) -> Weight:
+    """The same numbers in the same order under another shape."""
+    return Computed(weight.dtype, shape, weight.file, weight.blocks)
+
+
+def turn_matrix(weight: Weight, *, stacked: bool = False) -> Weight:
+    """A matrix with its axes exchanged, a slice at a time; `stacked` gives it a first axis of one."""
+    height, width = weight.shape
+    line = height * STORED[weight.dtype][1]
+    step, portion = (max(1, size // max(1, line)) for size in (SLICE_BYTES, BLOCK_BYTES))
+
+    def rows(start: int, stop: int) -> Array:
+        import numpy as np
+
+        found = np.empty((stop - start, height), STORED[weight.dtype][0])
+        at = 0
+        for block in weight.blocks():
+            found[:, at : at + len(block)] = block[:, start:stop].T
+            at += len(block)
+        return found
+
+    def blocks() -> Iterator[Array]:
+        for start in range(0, width, step):
+            turned = rows(start, min(start + step, width))
+            for first in range(0, len(turned), portion):
+                yield turned[first : first + portion]
+
+    shape = (1, width, height) if stacked else (width, height)
+    return Computed(weight.dtype, shape, weight.file, blocks, None if stacked else rows)
 
 
 def transform(weight: Weight, shape: Shape, change: Callable[[Array], Array]) -> Weight:
