@@ -13,6 +13,7 @@ from ..schemas.message import verbatim
 from .messages_compiled import say
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
 
     from ..schemas.diagnostic import Language
@@ -22,6 +23,8 @@ QUIET = 1.0
 """Seconds in which nothing is told, and between two lines."""
 _COLUMNS = 70
 _busy_with: list[Words | None] = [None]
+_began_bytes: list[float] = []
+"""When the first bytes of a command were reported, how many they were, and when the last ones were."""
 _language: list[Language] = ["en"]
 
 
@@ -33,6 +36,26 @@ def busy_with(what: Words) -> None:
 def report_progress(number: int, total: int, what: str) -> None:
     """Note at which of so many steps a command is."""
     busy_with(say.step_of(number=number, total=total, what=verbatim(what)))
+
+
+def report_bytes(done: int, total: int, what: str, clock: Callable[[], float] = monotonic) -> None:
+    """Note how many bytes of how many are written, with the speed so far and the time that is left."""
+    from .terminal import in_bytes
+
+    now = clock()
+    if not _began_bytes:
+        _began_bytes.extend((now, done, now))
+    if now - _began_bytes[2] < QUIET / 2 and done < total and done > _began_bytes[1]:
+        return
+    _began_bytes[2] = now
+    speed = (done - _began_bytes[1]) / max(now - _began_bytes[0], 1e-6)
+    share = say.bytes_of(done=in_bytes(done), total=in_bytes(total), what=verbatim(what))
+    if speed <= 0:
+        busy_with(share)
+        return
+    left = round((total - done) / speed)
+    minutes, seconds = divmod(left, 60)
+    busy_with(say.bytes_at(share=share, speed=in_bytes(round(speed)), minutes=minutes, seconds=f"{seconds:02}"))
 
 
 def set_language(language: Language) -> None:
@@ -67,6 +90,7 @@ class Clock:
         if not self._heard:
             return
         _busy_with[0] = None
+        _began_bytes.clear()
         await_answer()
         try:
             signal.signal(signal.SIGALRM, self._tell)

@@ -689,6 +689,40 @@ class DequantizedJson(Open):
     """The type that they were cast to."""
 
 
+class PlannedFileJson(Open):
+    """A file that a conversion will write."""
+
+    path: str
+    tensors: int
+    bytes: int
+
+
+class WeightsPlanJson(Open):
+    """`accmap weights convert --plan`."""
+
+    source: CheckpointJson | None
+    target: ConvertedToJson | None
+    files: list[PlannedFileJson]
+    tensors: int
+    bytes_to_read: int
+    bytes_to_write: int
+    bytes_finished: int
+    """Of files that stand there finished already."""
+    bytes_free: int
+    memory_of_a_worker: int
+    """In bytes, at most."""
+    bandwidth: float | None
+    """Bytes a second that the disk takes."""
+    minutes: float | None
+    oversized: list[str]
+    """Tensors larger than a shard, each in a file of its own."""
+    dequantized: DequantizedJson | None
+    left_out: list[LeftOutJson]
+    configurations: list[str]
+    problems: list[DiagnosticJson]
+    """Everything that keeps the conversion from being made; the figures are then those of nothing."""
+
+
 class WeightsConvertJson(Open):
     """`accmap weights convert`."""
 
@@ -701,6 +735,10 @@ class WeightsConvertJson(Open):
     vocabulary: VocabularyRowsJson | None
     dequantized: DequantizedJson | None
     left_out: list[LeftOutJson]
+    part: list[int] | None
+    """Which part of the files was written, and how many parts there are."""
+    oversized: list[str]
+    """Tensors larger than a shard, each in a file of its own."""
     configurations: list[str]
     findings: list[DiagnosticJson]
 
@@ -1036,6 +1074,7 @@ EVIDENCE_OUTPUTS: dict[str, type[BaseModel]] = {
     "weights-check": WeightsCheckJson,
     "weights-convert": WeightsConvertJson,
     "weights-log": WeightsLogJson,
+    "weights-plan": WeightsPlanJson,
 }
 
 MODELS: tuple[type[Open], ...] = (

@@ -1,7 +1,7 @@
 """`accmap weights convert CHECKPOINT`: a checkpoint of one framework in the form of the other.
 
-0 where everything was written; 1 where the weights hold NaN or infinite values, or the checkpoint and the
-configuration do not fit together (then nothing is written); 2 where the checkpoint cannot be read.
+0 if everything was written; 1 if the weights hold NaN or infinite values, or the checkpoint and the configuration do
+not fit together (then nothing is written); 2 if the checkpoint cannot be read or the disk has too little room.
 """
 
 from __future__ import annotations
@@ -14,18 +14,24 @@ from typing import TYPE_CHECKING
 from ...evidence.answers_compiled import weight_file_json
 from ...mapper.preconditions import OF_NETWORK, require_accepted
 from ...schemas.border.text_output import emit, json_text, say, tell
+from ...schemas.diagnostic import UnreadableError
 from ...schemas.shared_words import system_reason
 from ..argument_parser import UsageError
-from ..exit_codes import BAD, FINE
+from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..progress import report_progress
+from ..progress import report_bytes
 from ..terminal import in_bytes
 
 if TYPE_CHECKING:
-    from ...evidence.weights.conversion import Conversion
+    from collections.abc import Mapping, Sequence
+
+    from ...evidence.weights.conversion import Conversion, Estimate, Plan, Request
     from ...evidence.weights.megatron_torch import Ranks
-    from ...schemas.config import Framework
+    from ...evidence.weights.model import Amount
+    from ...evidence.weights.target_files import Progress
+    from ...mapper.weights import Beside
+    from ...schemas.config import Config, Framework
     from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import WeightsConvertArgs
 
@@ -37,25 +43,52 @@ _KEPT, _FROM_THE_SYSTEM = 1 << 28, 1 << 25
 
 def run(args: WeightsConvertArgs) -> int:
     """Convert, and say what was written."""
-    from ...evidence.weights.conversion import Request, convert
-    from ...evidence.weights.megatron_torch import Cut, Ranks
+    from ...evidence.weights.conversion import convert
     from ...evidence.weights.weight import RefusedError
+
+    request = _request_of(args)
+    configs = [load(name, args.reading, args.stdin_filename, model=True) for name in args.config]
+    for config in configs:
+        require_accepted(config, OF_NETWORK)
+    _keep_what_is_freed()
+    try:
+        if args.plan:
+            return _plan(args, request, configs)
+        done = convert(request, configs, args.reading, progress=_report)
+    except RefusedError as refused:
+        for diagnostic in refused.diagnostics:
+            _complain(diagnostic, args.lang)
+        return UNUSABLE if refused.unreadable else BAD
+    except OSError as error:
+        if args.plan:  # the answer's own place
+            raise
+        tell(usage.files_stay(output=request.output).text(args.lang))
+        name = error.filename or request.output
+        raise UsageError(usage.cannot_be_written(name=name, why=system_reason(error))) from None
+    for diagnostic in done.findings:
+        _complain(diagnostic, args.lang)
+    if args.format == "json":
+        emit(json_text(_answer(done, request.output, args.lang)))
+    else:
+        _page(done, request.output, args.lang)
+    return BAD if done.findings else FINE
+
+
+def _request_of(args: WeightsConvertArgs) -> Request:
+    """The conversion that a command line asks for; UsageError if its options cannot be."""
+    from ...evidence.weights.conversion import Request
+    from ...evidence.weights.megatron_torch import Cut, Ranks
 
     if args.output is None:
         raise UsageError(usage.weights_convert_needs_a_place())
     cut = Cut(args.pipeline_parallel, **{name: getattr(args, name) for name in Cut._fields[1:]})
     ranks = Ranks(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel, cut)
-    if (
-        min(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel) < 1
-        or not 0 < args.shard_size < math.inf
-    ):
-        raise UsageError(usage.numbers_of_ranks_and_shard())
-    _check_place(args.output, args.files[0], resume=args.resume, force=args.force)
+    _check_numbers(args)
+    part = None if args.part is None else read_part(args.part)
+    continues = args.resume or args.plan or args.finish or part is not None
+    _check_place(args.output, args.files[0], resume=continues, force=args.force)
     _check_target(args.files[0], args.to, ranks, args.transformer_impl, args.ckpt_format)
-    configs = [load(name, args.reading, args.stdin_filename, model=True) for name in args.config]
-    for config in configs:
-        require_accepted(config, OF_NETWORK)
-    request = Request(
+    return Request(
         args.files[0],
         args.output,
         args.to,
@@ -66,24 +99,135 @@ def run(args: WeightsConvertArgs) -> int:
         args.transformer_impl,
         resume=args.resume,
         sha256=args.sha256,
+        workers=args.workers,
+        part=part,
+        finish=args.finish,
     )
-    _keep_what_is_freed()
+
+
+def _report(progress: Progress) -> None:
+    report_bytes(progress.done, progress.total, f"{progress.number}/{progress.files} {progress.path}")
+
+
+def _check_numbers(args: WeightsConvertArgs) -> None:
+    """UsageError if a number cannot be, or options contradict one another."""
+    ranks = (args.tensor_parallel, args.pipeline_parallel, args.expert_parallel)
+    if min(ranks) < 1 or not 0 < args.shard_size < math.inf:
+        raise UsageError(usage.numbers_of_ranks_and_shard())
+    if args.workers < 1 or (args.bandwidth is not None and not 0 < args.bandwidth < math.inf):
+        raise UsageError(usage.workers_above_zero())
+    if args.workers > 1 and not hasattr(os, "fork"):
+        raise UsageError(usage.workers_need_fork())
+    if sum((args.part is not None, args.finish, args.plan)) > 1 or (args.force and (args.part or args.finish)):
+        raise UsageError(usage.parts_alone())
+
+
+_RANKS = (("SLURM_PROCID", "SLURM_NTASKS"), ("RANK", "WORLD_SIZE"))
+"""Names that a launcher gives each process: its number from zero, and how many there are."""
+
+
+def read_part(given: str) -> tuple[int, int]:
+    """Which part of how many `--part` asks for, counted from one."""
+    number, of, parts = given.partition("/")
+    if given == "env":
+        values = next((pair for names in _RANKS if all(pair := [os.environ.get(name, "") for name in names])), None)
+        if values is None:
+            raise UsageError(usage.no_rank_in_environment())
+        rank, parts = values
+        number, of = str(int(rank) + 1) if rank.isdecimal() else "", "/"
+    if not of or not (number.isdecimal() and parts.isdecimal()) or not 1 <= int(number) <= int(parts):
+        raise UsageError(usage.bad_part(given="/".join(filter(None, (number, parts))) if given == "env" else given))
+    return int(number), int(parts)
+
+
+def _plan(args: WeightsConvertArgs, request: Request, configs: Sequence[Config]) -> int:
+    """Print what the conversion would take, or all that keeps it from being made."""
+    from ...evidence.weights.conversion import Estimate, estimate_conversion
+    from ...evidence.weights.weight import RefusedError
+
+    bandwidth = None if args.bandwidth is None else args.bandwidth * (1 << 20)
     try:
-        done = convert(request, configs, args.reading, progress=report_progress)
-    except RefusedError as refused:
-        for diagnostic in refused.diagnostics:
-            _complain(diagnostic, args.lang)
-        return BAD
-    except OSError as error:
-        name = error.filename or args.output
-        raise UsageError(usage.cannot_be_written(name=name, why=system_reason(error))) from None
-    for diagnostic in done.findings:
-        _complain(diagnostic, args.lang)
+        plan, estimate = estimate_conversion(request, configs, args.reading, bandwidth)
+    except (RefusedError, UnreadableError) as error:
+        if args.format != "json":
+            raise
+        problems = error.diagnostics if isinstance(error, RefusedError) else (error.diagnostic,)
+        nothing = Estimate((), 0, 0, 0, 0, 0, None, ())
+        emit(json_text(_plan_answer(None, nothing, request, problems, args.lang)))
+        return BAD if isinstance(error, RefusedError) and not error.unreadable else UNUSABLE
     if args.format == "json":
-        emit(json_text(_answer(done, args.output, args.lang)))
+        emit(json_text(_plan_answer(plan, estimate, request, (), args.lang)))
     else:
-        _page(done, args.output, args.lang)
-    return BAD if done.findings else FINE
+        _plan_page(plan, estimate, request, args.lang, is_given=bandwidth is not None)
+    return FINE
+
+
+def _plan_answer(
+    plan: Plan | None,
+    estimate: Estimate,
+    request: Request,
+    problems: Sequence[Diagnostic],
+    language: Language,
+) -> dict[str, object]:
+    from ...evidence.weights.conversion import eight_bit_tensors
+
+    made = None if plan is None else eight_bit_tensors(request, plan.model)
+    return {
+        **_plan_ends(plan, request),
+        "files": [{"path": path, "tensors": tensors, "bytes": size} for path, tensors, size in estimate.files],
+        "tensors": sum(tensors for _, tensors, _ in estimate.files),
+        "bytes_to_read": estimate.read,
+        "bytes_to_write": estimate.write,
+        "bytes_finished": estimate.kept,
+        "bytes_free": estimate.free,
+        "memory_of_a_worker": estimate.memory,
+        "bandwidth": estimate.bandwidth,
+        "minutes": estimate.minutes,
+        "oversized": list(estimate.oversized),
+        "dequantized": None if made is None else made._asdict(),
+        "left_out": [] if plan is None else _beside_json(plan.model.beside, language),
+        "configurations": [] if plan is None else list(plan.sources),
+        "problems": [diagnostic.to_json(language) for diagnostic in problems],
+    }
+
+
+def _plan_ends(plan: Plan | None, request: Request) -> dict[str, object]:
+    """Source and target of a plan, as far as they are known without one."""
+    from ...evidence.weights.model import checkpoint_at
+    from ...schemas.config import partner
+
+    found = checkpoint_at(request.checkpoint)
+    source = None if found is None else found.framework
+    target = plan.target if plan else request.to or (None if source is None else partner(source))
+    form = request.ckpt_format if target == "megatron" else "safetensors"
+    iteration = plan.checkpoint.iteration if plan else None
+    return {
+        "source": None if found is None else {"framework": source, "form": found.form, "iteration": iteration},
+        "target": None if target is None else {"framework": target, "form": form, "directory": request.output},
+    }
+
+
+_LISTED = 20
+
+
+def _plan_page(plan: Plan, estimate: Estimate, request: Request, language: Language, *, is_given: bool) -> None:
+    word = usage.page("weights_convert", language)
+    say(f"{plan.checkpoint.framework} {plan.checkpoint.form} → {plan.target} {request.output}")
+    tensors = sum(count for _, count, _ in estimate.files)
+    read, write = in_bytes(estimate.read), in_bytes(estimate.write)
+    say(f"  {word('plan', len(estimate.files), tensors, read, write)}")
+    if estimate.kept:
+        say(f"  {word('plan_kept', in_bytes(estimate.kept))}")
+    say(f"  {word('plan_space', in_bytes(estimate.free))}")
+    say(f"  {word('plan_memory', in_bytes(estimate.memory))}")
+    if estimate.minutes is not None and estimate.bandwidth is not None:
+        origin = word("given" if is_given else "measured")
+        say(f"  {word('plan_time', f'{estimate.minutes:.1f}', in_bytes(round(estimate.bandwidth)), origin)}")
+    _oversized_line(estimate.oversized, language)
+    for path, count, size in estimate.files[:_LISTED]:
+        say(f"  {word('plan_file', path, count, in_bytes(size))}")
+    if len(estimate.files) > _LISTED:
+        say(f"  {word('plan_more', len(estimate.files) - _LISTED)}")
 
 
 def _keep_what_is_freed() -> None:
@@ -144,18 +288,38 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
         "dtypes": list(done.dtypes),
         "vocabulary": None if done.vocabulary is None else done.vocabulary._asdict(),
         "dequantized": None if done.dequantized is None else done.dequantized._asdict(),
-        "left_out": [
-            {
-                "what": what.zh if language == "zh" else what.en,
-                "tensors": amount.tensors,
-                "bytes": amount.size,
-                "effect": usage.page("weights_convert", language)("anew") if what.anew else None,
-            }
-            for what, amount in done.beside.items()
-        ],
+        "left_out": _beside_json(done.beside, language),
+        "part": None if done.part is None else list(done.part),
+        "oversized": list(done.oversized),
         "configurations": list(done.configuration),
         "findings": [diagnostic.to_json(language) for diagnostic in done.findings],
     }
+
+
+def _beside_json(beside: Mapping[Beside, Amount], language: Language) -> list[dict[str, object]]:
+    return [
+        {
+            "what": what.zh if language == "zh" else what.en,
+            "tensors": amount.tensors,
+            "bytes": amount.size,
+            "effect": usage.page("weights_convert", language)("anew") if what.anew else None,
+        }
+        for what, amount in beside.items()
+    ]
+
+
+def _oversized_line(names: Sequence[str], language: Language) -> None:
+    if names:
+        say(f"  {usage.page('weights_convert', language)('oversized', len(names), names[0])}")
+
+
+def _print_beside(beside: Mapping[Beside, Amount], language: Language) -> None:
+    word = usage.page("weights_convert", language)
+    for what, amount in beside.items():
+        named = what.zh if language == "zh" else what.en
+        say(f"  {word('beside', amount.tensors, named, in_bytes(amount.size))}")
+        if what.anew:
+            say(f"    {word('anew')}")
 
 
 def _page(done: Conversion, output: str, language: Language) -> None:
@@ -166,6 +330,7 @@ def _page(done: Conversion, output: str, language: Language) -> None:
     resumed = sum(file.resumed for file in done.files)
     if resumed:
         say(f"  {word('kept', resumed)}")
+    _oversized_line(done.oversized, language)
     if done.vocabulary is not None:
         say(f"  {word('vocabulary', done.vocabulary.before, done.vocabulary.after)}")
         if done.vocabulary.after < done.vocabulary.before and done.source == "megatron":
@@ -175,12 +340,13 @@ def _page(done: Conversion, output: str, language: Language) -> None:
         kept = "" if made.dtype == "F32" else word("keep_float32")
         block = "×".join(map(str, made.block))
         say(f"  {word('dequantized', made.tensors, block, made.scale, made.dtype)}{kept}")
-    for what, amount in done.beside.items():
-        named = what.zh if language == "zh" else what.en
-        say(f"  {word('beside', amount.tensors, named, in_bytes(amount.size))}")
-        if what.anew:
-            say(f"    {word('anew')}")
+    _print_beside(done.beside, language)
     say(f"  {word('by', ', '.join(done.configuration))}")
+    if done.part is not None:
+        size = in_bytes(sum(file.size for file in done.files))
+        say(f"  {word('part', *done.part, len(done.files), size)}")
+        say(f"  {word('next_part')}")
+        return
     form = "huggingface" if done.target == "huggingface" else done.target_form
     assert form != "ckpt"  # which is read alone
     say(f"  {word('load')}: {usage.page('loading', language)(form, output)}")

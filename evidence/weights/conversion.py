@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
+from ...schemas.border.file_output import free_bytes
 from ...schemas.config import partner
+from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
 from ...schemas.shared_words import join_words
@@ -24,16 +26,42 @@ from .megatron_dist import distributed_units
 from .megatron_torch import Build, Ranks, rank_folder, ranks_of
 from .messages_compiled import say
 from .mindformers_files import MAP, as_mindformers
-from .model import SHARD, TRACKER, VOCABULARY, View, checkpoint_at, differing_copies
+from .model import SHARD, TRACKER, VOCABULARY, Problems, View, checkpoint_at, differing_copies
 from .names_compiled import DESCRIBING
 from .number_types_compiled import EIGHT_BITS
 from .opening import Sides, open_checkpoint, shift_norm_scales, sides_of, written_model
-from .target_files import MANIFEST, Unit, Writer, Written, cast_to, check_manifest, read_manifest
+from .target_files import (
+    MANIFEST,
+    Report,
+    Unit,
+    Writer,
+    Written,
+    amount_text,
+    cast_to,
+    check_manifest,
+    is_recorded,
+    measure_disk,
+    read_manifest,
+    resident_memory,
+    share_units,
+    write_units,
+)
 from .tensor_files import Global, Made
-from .weight import CHOSEN, RefusedError, join_weights, list_names, problem, raise_unreadable, rows_of, zeros
+from .weight import (
+    BLOCK_BYTES,
+    CHOSEN,
+    SLICE_BYTES,
+    RefusedError,
+    join_weights,
+    list_names,
+    problem,
+    raise_unreadable,
+    rows_of,
+    zeros,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.weights import Beside
     from ...schemas.config import Config, Framework, ReadOptions
@@ -66,6 +94,12 @@ class Request(NamedTuple):
     resume: bool = False
     sha256: bool = False
     """True if the files get this checksum, too."""
+    workers: int = 1
+    """Processes that write."""
+    part: tuple[int, int] | None = None
+    """Which part of the files is written, counted from one, and how many parts there are; None for all of them."""
+    finish: bool = False
+    """True if all files are written, and only what follows them is left to do."""
 
 
 class Vocabulary(NamedTuple):
@@ -92,6 +126,9 @@ class Conversion(NamedTuple):
     configuration: tuple[str, ...]
     findings: tuple[Diagnostic, ...]
     dequantized: DequantizedTensors | None = None
+    part: tuple[int, int] | None = None
+    oversized: tuple[str, ...] = ()
+    """Tensors larger than a shard, each in a file of its own."""
 
 
 class DequantizedTensors(NamedTuple):
@@ -118,29 +155,42 @@ class Plan(NamedTuple):
     units: tuple[Unit, ...]
     vocabulary: Vocabulary | None
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The files that describe the model."""
+        return tuple(dict.fromkeys((self.sides.megatron.source, self.sides.mindformers.source)))
+
 
 def convert(
     request: Request,
     configs: Sequence[Config],
     options: ReadOptions | None = None,
-    progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
+    progress: Report = lambda _progress: None,
 ) -> Conversion:
-    """Write the other framework's form of a checkpoint."""
+    """Write the other framework's form of a checkpoint, or a part of its files."""
     plan = plan_conversion(request, configs, options)
     beside = list(_beside_files(plan))
     paths = [*(unit.path for unit in plan.units), *(path for path, _ in beside)]
-    writer = Writer(
-        request.output, _conversion_identity(request, plan), paths, resume=request.resume, sha256=request.sha256
-    )
-    written: list[Written] = []
+    # Each part would read the copies; one of them does it for all.
+    if not request.finish and (request.part is None or request.part[0] == 1):
+        _check_copies(plan.model)
+    mode = "part" if request.part else "resume" if request.resume or request.finish else "new"
+    _check_space(request, plan)
+    writer = Writer(request.output, _conversion_identity(request, plan), paths, mode=mode, sha256=request.sha256)
     try:
-        for number, unit in enumerate(plan.units, 1):
-            progress(number, len(plan.units), unit.path)
-            written.append(writer.write(unit))
-        others = [writer.text(path, text) for path, text in beside]
-        writer.finish(others)
+        written = _write_files(request, plan, writer, progress)
+        if request.part is None:
+            others = [writer.text(path, text) for path, text in beside]
+            writer.finish(others)
+            written += others
     finally:
         writer.close()
+    return _conversion_of(request, plan, written, writer.findings)
+
+
+def _conversion_of(
+    request: Request, plan: Plan, written: Sequence[Written], findings: Sequence[Diagnostic]
+) -> Conversion:
     weights = [weight for unit in plan.units for weight in unit.weights.values()]
     return Conversion(
         plan.checkpoint.framework,
@@ -148,19 +198,135 @@ def convert(
         plan.checkpoint.form,
         request.ckpt_format if plan.target == "megatron" else "safetensors",
         plan.checkpoint.iteration,
-        (*written, *others),
+        tuple(written),
         len(plan.weights),
         sum(weight.count for weight in plan.weights.values()),
         tuple(sorted({weight.dtype for weight in weights})),
         plan.vocabulary,
         plan.model.beside,
-        tuple(dict.fromkeys((plan.sides.megatron.source, plan.sides.mindformers.source))),
-        tuple(writer.findings),
-        _dequantized_tensors(request, plan.model),
+        plan.sources,
+        tuple(findings),
+        eight_bit_tensors(request, plan.model),
+        request.part,
+        _oversized_tensors(request, plan),
     )
 
 
-def _dequantized_tensors(request: Request, model: Model) -> DequantizedTensors | None:
+def tasks_of(units: Sequence[Unit]) -> list[Unit]:
+    """The files of weights, each of which can be written by itself; what tells of them all follows them."""
+    return [unit for unit in units if unit.weights]
+
+
+def _write_files(request: Request, plan: Plan, writer: Writer, progress: Report) -> list[Written]:
+    tasks = tasks_of(plan.units)
+    if request.part is not None:
+        return write_units(writer, _own_tasks(request, plan), request.workers, progress)
+    if request.finish:
+        kept = [(unit, writer.keep(unit)) for unit in tasks]
+        absent = [unit.path for unit, written in kept if written is None]
+        if absent:
+            said = say.not_finished(count=len(absent), files=len(tasks), path=request.output, names=list_names(absent))
+            raise_unreadable(said, request.output)
+        written = [one for _, one in kept if one is not None]
+    else:
+        written = write_units(writer, tasks, request.workers, progress)
+    return written + [writer.write(unit) for unit in plan.units if not unit.weights]
+
+
+def _oversized_tensors(request: Request, plan: Plan) -> tuple[str, ...]:
+    if plan.target == "megatron" and request.ckpt_format == "torch":
+        return ()
+    sizes = {name: weight.size for unit in plan.units for name, weight in unit.weights.items()}
+    return tuple(name for name, size in sizes.items() if size > request.shard_bytes)
+
+
+class Estimate(NamedTuple):
+    """What a conversion will take."""
+
+    files: tuple[tuple[str, int, int], ...]
+    """Path, tensors and bytes of weights of each file."""
+    read: int
+    """Bytes of weights that are read."""
+    write: int
+    kept: int
+    """Bytes of files that stand there finished already."""
+    free: int
+    """Bytes that the target's disk has left, with those of files that are replaced."""
+    memory: int
+    """Bytes of a worker's memory at most, about."""
+    bandwidth: float | None
+    """Bytes a second that the disk takes; None if it was not given and cannot be measured."""
+    oversized: tuple[str, ...]
+
+    @property
+    def minutes(self) -> float | None:
+        """How long it takes at that bandwidth, if nothing else is slower."""
+        if not self.bandwidth:
+            return None
+        share = 1 - self.kept / max(1, self.write)
+        return max(self.read, self.write) * share / self.bandwidth / 60
+
+
+def estimate_conversion(
+    request: Request, configs: Sequence[Config], options: ReadOptions | None = None, bandwidth: float | None = None
+) -> tuple[Plan, Estimate]:
+    """The plan of a conversion and what it will take; nothing is converted.
+
+    Without a `bandwidth` some bytes are written where the target will stand, and taken away again.
+    """
+    plan = plan_conversion(request, configs, options)
+    tasks = tasks_of(plan.units)
+    files = tuple((unit.path, len(unit.weights), unit.size) for unit in tasks)
+    free, kept = _space(request, plan)
+    largest = max((weight.size for unit in tasks for weight in unit.weights.values()), default=0)
+    model = plan.model
+    eight_bit: Mapping[str, int] = {} if model.dequantized is None else model.dequantized.weights
+    read = sum(weight.count if name in eight_bit else weight.size for name, weight in model.weights.items())
+    memory = resident_memory() + _SLICES * min(largest, SLICE_BYTES) + _BLOCKS * BLOCK_BYTES
+    speed = bandwidth or measure_disk(_standing_folder(request.output))
+    written = sum(unit.size for unit in tasks)
+    return plan, Estimate(files, read, written, kept, free, memory, speed, _oversized_tensors(request, plan))
+
+
+_SLICES, _BLOCKS = 2, 24
+"""A slice that is written and the next one; the blocks between reading and writing, some in float32."""
+
+
+def _standing_folder(path: str) -> str:
+    """The folder itself, or the nearest one above it that is there."""
+    place = os.path.abspath(path)
+    while not os.path.isdir(place):
+        place = os.path.dirname(place)
+    return place
+
+
+def _space(request: Request, plan: Plan) -> tuple[int, int]:
+    """Bytes that the disk has for the files to write, those of files that are replaced too; bytes of finished files."""
+    places = [os.path.join(request.output, *unit.path.split("/")) for unit in _own_tasks(request, plan)]
+    standing = {place: os.path.getsize(place) for place in places if os.path.isfile(place)}
+    is_continued = request.resume or request.finish or request.part is not None
+    finished = sum(size for place, size in standing.items() if is_continued and is_recorded(place))
+    free = free_bytes(_standing_folder(request.output))
+    return free + sum(standing.values()) - finished, finished
+
+
+def _check_space(request: Request, plan: Plan) -> None:
+    """UnreadableError if the disk has too little room for what is left to write."""
+    free, finished = _space(request, plan)
+    needed = sum(unit.size for unit in _own_tasks(request, plan)) - finished
+    if needed > free:
+        said = say.no_space(path=request.output, free=amount_text(free), needed=amount_text(needed))
+        raise_unreadable(said, request.output)
+
+
+def _own_tasks(request: Request, plan: Plan) -> list[Unit]:
+    """The files of weights that this request writes."""
+    tasks = tasks_of(plan.units)
+    return tasks if request.part is None else share_units(tasks, request.part[1])[request.part[0] - 1]
+
+
+def eight_bit_tensors(request: Request, model: Model) -> DequantizedTensors | None:
+    """The 8-bit tensors that a conversion writes as wider numbers; None if there are none."""
     made = model.dequantized
     if made is None or not made.weights:
         return None
@@ -180,22 +346,28 @@ def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOp
     there = sides.expected_shapes(target)
     _check_same_model(sides, checkpoint.framework, target, wanted, there)
     source = sides.of(checkpoint.framework).source
-    model = checkpoint.model(View(sides.layout, wanted, source))
-    _check_complete(request.checkpoint, model, wanted, source, checkpoint.framework)
-    _check_copies(model)
+    gathered = Problems()
+    model = checkpoint.model(View(sides.layout, wanted, source, problems=gathered))
+    _check_complete(request.checkpoint, model, wanted, source, gathered)
     ranks = request.ranks if target == "megatron" else Ranks()
     weights, vocabulary = _with_vocabulary(model, sides, there, target, ranks, request)
-    dtype = None if request.dtype is None else CHOSEN[request.dtype]
     table = WeightTable(sides.layout)
     weights = shift_norm_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
-    kept = {name for name in weights if (pairing := table.find_pairing("megatron", name)) is not None and pairing.kept}
-    scaled: Mapping[str, int] = {} if model.dequantized is None else model.dequantized.weights
-    weights = {
-        name: weight if name in kept else cast_to(name, weight, dtype or (_BFLOAT16 if name in scaled else None))
-        for name, weight in weights.items()
-    }
+    weights = _cast_weights(weights, model, table, None if request.dtype is None else CHOSEN[request.dtype])
     units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
     return Plan(checkpoint, sides, target, model, weights, units, vocabulary)
+
+
+def _cast_weights(
+    weights: Mapping[str, Weight], model: Model, table: WeightTable, dtype: str | None
+) -> dict[str, Weight]:
+    """The weights in the number type that is asked for, those that were read from 8 bits in bfloat16 without one."""
+    kept = {name for name in weights if (pairing := table.find_pairing("megatron", name)) is not None and pairing.kept}
+    eight_bit: Mapping[str, int] = {} if model.dequantized is None else model.dequantized.weights
+    return {
+        name: weight if name in kept else cast_to(name, weight, dtype or (_BFLOAT16 if name in eight_bit else None))
+        for name, weight in weights.items()
+    }
 
 
 def _check_same_model(
@@ -228,19 +400,26 @@ def _check_arranged(sides: Sides, framework: Framework, target: Framework) -> No
             raise RefusedError(problem(said, one.source))
 
 
-def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, framework: Framework) -> None:
+def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, gathered: Problems) -> None:
+    """Everything that keeps a checkpoint from being this model's, at once."""
+    found = [*gathered.found, *_unknown_weights(path, model, wanted)]
+    missing = [name for name in wanted if name not in model.weights and name not in gathered.names]
+    if missing:
+        counted = say.counted_weights(count=len(wanted), missing=len(missing))
+        named = list_names(", ".join(model.spell(name)) for name in missing)
+        found.append(problem(say.missing(path=path, names=named, source=source, counted=counted), path))
+    if len(found) == 1 and gathered.found:
+        raise UnreadableError(found[0])
+    if found:
+        raise RefusedError(*found, unreadable=bool(gathered.found))
+
+
+def _unknown_weights(path: str, model: Model, wanted: Mapping[str, Shape]) -> Iterator[Diagnostic]:
     unknown = [*model.unknown, *(name for name in model.weights if name not in wanted)]
     if unknown:
         spelled = model.spellings or {name: (written,) for name, written in model.written_as.items()}
         known = [one for names in spelled.values() for one in names]
-        raise RefusedError(problem(say.unknown(names=name_unknown(unknown, known), side=framework), path))
-    missing = [name for name in wanted if name not in model.weights]
-    if missing:
-        count = len(missing)
-        counted = say.counted_weights(count=len(wanted), missing=count)
-        named = list_names(", ".join(model.spell(name)) for name in missing)
-        said = say.missing(path=path, names=named, source=source, counted=counted)
-        raise RefusedError(problem(said, path))
+        yield problem(say.unknown(names=name_unknown(unknown, known), side=model.framework), path)
 
 
 _KINDS = 6

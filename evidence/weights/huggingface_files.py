@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.recipe.reading import recipe_of
@@ -71,10 +72,14 @@ _BLOCK = (128, 128)
 
 def _transformers_files(names: list[str]) -> list[str]:
     """The files that transformers loads, where others lie beside them: the same weights in another form."""
-    own = [name for name in names if name == INDEX or (name.startswith("model") and name.endswith(".safetensors"))]
-    if own or any(name.endswith(".safetensors") for name in names):
-        return own or [name for name in names if name != _BIN_INDEX]
-    return [name for name in names if name == _BIN_INDEX or (name.startswith(PICKLED) and name.endswith(".bin"))]
+    if not any(name.endswith(".safetensors") for name in names):
+        return _files_of_form(names, PICKLED, ".bin", _BIN_INDEX)
+    return _files_of_form(names, "model", ".safetensors", INDEX) or [name for name in names if name != _BIN_INDEX]
+
+
+def _files_of_form(names: list[str], start: str, end: str, index: str) -> list[str]:
+    """The files of one form, and their index."""
+    return [name for name in names if name == index or (name.startswith(start) and name.endswith(end))]
 
 
 class HuggingFaceFiles:
@@ -144,26 +149,22 @@ class HuggingFaceFiles:
             layers = decoder_layers(wanted)
         except UndecidedSizeError as error:
             raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
-        names = dict.fromkeys((*wanted, *(view.wanted or ())))
-        parts = {name: known for name in names if (known := parts_of(name, family, layers)) is not None}
+        parts = _parts_by_weight(dict.fromkeys((*wanted, *(view.wanted or ()))), family, layers)
         weights: dict[str, Weight] = {}
         taken: set[str] = set()
         for name, one in parts.items():
             held = [part for part in one.names if part in self._tensors]
             taken.update(held)
-            if len(held) == len(one.names):
+            if len(held) < len(one.names):
+                continue
+            with view.gather(name):
                 weights[name] = self._join(one, layout, wanted.get(name) if view.strict else None)
-        repeats = list(self._repeats(wanted, range(layers, layers + further)))
-        taken.update(written for _, written in repeats)
-        copies = tuple(
-            Copy(written, weights[name], self._tensors[written])
-            for name, written in repeats
-            if name in weights and written in self._tensors
-        )
+        repeats = {written: name for name, written in self._repeats(wanted, range(layers, layers + further))}
+        taken.update(repeats)
         unasked = range(layers + further, layers + max(further, further_layers(self.config)))
-        unknown, beside = self._remaining(taken, unasked)
+        unknown, beside = self._sort_rest(taken, unasked)
         spelled = {name: one.names for name, one in parts.items()}
-        eight_bit = {name: sum(part in self._scaled for part in spelled[name]) for name in weights}
+        eight_bit = {name: len(self._scaled.intersection(spelled[name])) for name in weights}
         return Model(
             "huggingface",
             self.folder,
@@ -171,8 +172,8 @@ class HuggingFaceFiles:
             {name: ", ".join(spelled[name]) for name in weights},
             unknown,
             beside,
-            copies,
-            EightBitWeights({name: count for name, count in eight_bit.items() if count}, self._block, _SCALE),
+            tuple(self._copies(weights, repeats)),
+            EightBitWeights(dict(filter(itemgetter(1), eight_bit.items())), self._block, _SCALE),
             spelled,
         )
 
@@ -186,7 +187,13 @@ class HuggingFaceFiles:
                 # transformers reads the embedding alone if the output layer is tied to it.
                 yield (_EMBEDDING if name == _OUTPUT and _OUTPUT not in wanted else name), written
 
-    def _remaining(self, taken: set[str], unasked: range) -> tuple[tuple[str, ...], dict[Beside, Amount]]:
+    def _copies(self, weights: Mapping[str, Weight], repeats: Mapping[str, str]) -> Iterator[Copy]:
+        """The tensors that repeat a weight, each beside it."""
+        for written, name in repeats.items():
+            if name in weights and written in self._tensors:
+                yield Copy(written, weights[name], self._tensors[written])
+
+    def _sort_rest(self, taken: set[str], unasked: range) -> tuple[tuple[str, ...], dict[Beside, Amount]]:
         """Tensors that no parameter is made of: those without a meaning here, and the amount of the others."""
         unknown: list[str] = []
         beside: dict[Beside, Amount] = {}
@@ -211,19 +218,29 @@ class HuggingFaceFiles:
             raise_unreadable(
                 say.shape(tensor=names, file=held[0].file, found=found, wanted=list(said), source=FILE), held[0].file
             )
-        if parts.same:
-            return held[0]
-        if parts.relation == "stacked" and not parts.turned:
-            return join_weights(held, 0)
+        return _join_parts(parts, held, shape, layout)
 
-        if parts.relation == "heads" and not parts.turned:
-            grouped = layout._replace(qkv_contiguous=True)
-            return reorder_rows(join_weights(held, 0), lambda array: by_group(array, grouped))
 
-        def blocks() -> Iterator[Any]:
-            yield parts.join([one.read() for one in held], layout)
+def _join_parts(parts: HuggingfaceParts, held: Sequence[Weight], shape: Shape, layout: Layout) -> Weight:
+    """Parameters of a transformers model as the one that Megatron-Core has of them."""
+    if parts.same:
+        return held[0]
+    if not parts.turned:
+        joined = join_weights(held, 0)
+        if parts.relation != "heads":
+            return joined
+        grouped = layout._replace(qkv_contiguous=True)
+        return reorder_rows(joined, lambda array: by_group(array, grouped))
 
-        return Computed(held[0].dtype, shape, held[0].file, blocks)
+    def blocks() -> Iterator[Any]:
+        yield parts.join([one.read() for one in held], layout)
+
+    return Computed(held[0].dtype, shape, held[0].file, blocks)
+
+
+def _parts_by_weight(names: Iterable[str], family: str, layers: int) -> dict[str, HuggingfaceParts]:
+    """The parameters of a family's model for each weight that a row knows."""
+    return {name: parts for name in names if (parts := parts_of(name, family, layers)) is not None}
 
 
 _FURTHER = "num_nextn_predict_layers"

@@ -171,14 +171,15 @@ class MegatronDist:
         weights: dict[str, Weight] = {
             name: weight for name, (written, weight) in named.items() if written not in set(unknown)
         }
-        for name, weight in weights.items():
+        for name, weight in list(weights.items()):
             wanted = view.refuses(name, weight.shape)
-            if wanted is not None:
+            if wanted is None:
+                continue
+            del weights[name]
+            found, asked = list(weight.shape), list(wanted)
+            with view.gather(name):
                 raise_unreadable(
-                    say.shape(
-                        tensor=name, file=weight.file, found=list(weight.shape), wanted=list(wanted), source=view.source
-                    ),
-                    weight.file,
+                    say.shape(tensor=name, file=weight.file, found=found, wanted=asked, source=view.source), weight.file
                 )
         written_as = {name: written for name, (written, _) in named.items()}
         return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._amounts_beside)

@@ -406,9 +406,10 @@ class MegatronTorch:
         written: dict[str, str] = {}
         copies: list[Copy] = []
         for name, by_stage in held_by.items():
-            weights[name], again = _merge_stages(name, by_stage, view)
             written[name] = next(iter(next(iter(by_stage.values())).values())).written
-            copies.extend(again)
+            with view.gather(name):
+                weights[name], again = _merge_stages(name, by_stage, view)
+                copies.extend(again)
         tied = weights.get("output_layer.weight")
         if tied is not None and view.wanted is not None and "output_layer.weight" not in view.wanted:
             copies.append(Copy("output_layer.weight", weights["embedding.word_embeddings.weight"], tied))

@@ -323,11 +323,12 @@ class MindFormersFiles:
             if pairing is None:
                 unknown.append(written)
                 continue
-            for part, piece in _parts(table, pairing, weight, view, ranks):
-                if part in weights:
-                    raise_duplicate(weight.file, written_as[part], written)
-                weights[part] = piece
-                written_as[part] = written
+            with view.gather(*pairing.megatron):
+                for part, piece in _parts(table, pairing, weight, view, ranks):
+                    if part in weights:
+                        raise_duplicate(weight.file, written_as[part], written)
+                    weights[part] = piece
+                    written_as[part] = written
         copies = tuple(copy for copy in self._copies if beside_the_weights("mindformers", copy.name) is None)
         return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside, copies)
 

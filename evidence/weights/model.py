@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
+from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
 from ..bounded_files import bytes_of
@@ -14,7 +16,7 @@ from .tensor_files import read_header
 from .weight import BLOCK_BYTES, largest_difference, pieces, problem, raise_denied, raise_unreadable, widen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 
     from ...mapper.weights import Beside, Layout
     from ...schemas.config import Framework
@@ -154,6 +156,19 @@ VOCABULARY = ("embedding.word_embeddings.weight", "output_layer.weight")
 """The weights with a row for each token, of which a checkpoint may have more than the vocabulary."""
 
 
+class Problems:
+    """Weights that cannot be read, gathered so that all of them are named at once."""
+
+    def __init__(self) -> None:
+        self.found: list[Diagnostic] = []
+        self.names: set[str] = set()
+
+    def add(self, diagnostic: Diagnostic, names: Iterable[str]) -> None:
+        """One problem, and the weights that are not there because of it."""
+        self.found.append(diagnostic)
+        self.names.update(names)
+
+
 class View(NamedTuple):
     """The facts of a model by which a reader puts its pieces together."""
 
@@ -164,6 +179,18 @@ class View(NamedTuple):
     """Where that comes from."""
     strict: bool = True
     """A weight of another shape stops the reading; a check wants to show it instead."""
+    problems: Problems | None = None
+    """What takes the problems of single weights; without it the first one stops the reading."""
+
+    @contextmanager
+    def gather(self, *names: str) -> Generator[None]:
+        """Gather a problem of these weights, or let it stop the reading."""
+        try:
+            yield
+        except UnreadableError as error:
+            if self.problems is None:
+                raise
+            self.problems.add(error.diagnostic, names)
 
     def refuses(self, name: str, shape: Shape) -> Shape | None:
         """The shape that a weight must have, where it has another and that stops the reading."""

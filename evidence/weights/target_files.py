@@ -1,9 +1,11 @@
 """Converted files put in place: each whole and with its checksum, so that an interrupted conversion can continue.
 
-A file is written beside its place and renamed; `accmap-weights.json` then gets its checksum (XXH3, and SHA-256 if asked
-for). What the manifest names and the disk holds with that checksum is not written again on `--resume`; a manifest of
-another conversion is refused, and so is a folder into which another process is writing. A thread makes the next blocks
-while the last ones are written.
+One file is one task. It is written beside its place and renamed; a record beside it (`.NAME.finished.json`) then holds
+its size and its checksum (XXH3, and SHA-256 if asked for). Any number of processes, on any machines that share the
+folder, can each write a part of the files. When all are there, their records go into `accmap-weights.json`. What a
+record or the manifest names and the disk holds with that checksum is not written again; a manifest of another
+conversion is refused, and so is a folder into which a whole conversion is writing. A thread makes the next blocks while
+the last ones are written.
 """
 
 from __future__ import annotations
@@ -11,21 +13,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from ...schemas.border.file_output import NewFile
-from ...schemas.border.inputs import open_regular
+from ...schemas.border.file_output import NewFile, remove_leftovers
+from ...schemas.border.inputs import note_written, open_regular
+from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.installation import install_command
 from ...schemas.message import verbatim
-from ..bounded_files import Budget, members
+from ..bounded_files import Budget, members, parse_json
 from .messages_compiled import say
 from .tensor_files import header_bytes, shard_content, tensor, write_archive
 from .weight import FLOATS, Computed, RefusedError, not_finite, problem, raise_garbled, raise_unreadable
 from .weight import cast as cast_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Buffer
 
@@ -169,6 +174,25 @@ class Unit(NamedTuple):
     shapes: Mapping[str, Shape] = {}
     """The shape under which a piece is stored, where it is one of several."""
 
+    @property
+    def size(self) -> int:
+        """Bytes of its weights."""
+        return sum(weight.size for weight in self.weights.values())
+
+
+def share_units(units: Sequence[Unit], parts: int) -> list[list[Unit]]:
+    """The units in so many parts of nearly the same size, the same ones every time."""
+    from heapq import heapify, heapreplace
+
+    shares: list[list[Unit]] = [[] for _ in range(parts)]
+    loads = [(0, number) for number in range(parts)]
+    heapify(loads)
+    for unit in sorted(units, key=lambda unit: -unit.size):
+        load, number = loads[0]
+        shares[number].append(unit)
+        heapreplace(loads, (load + unit.size, number))
+    return shares
+
 
 class Written(NamedTuple):
     """One file that stands in place."""
@@ -208,46 +232,62 @@ class Writer:
     """Writes the files of one conversion into a folder."""
 
     def __init__(
-        self, folder: str, about: Mapping[str, Any], paths: Sequence[str], *, resume: bool, sha256: bool = False
+        self,
+        folder: str,
+        about: Mapping[str, Any],
+        paths: Sequence[str],
+        *,
+        mode: Literal["new", "resume", "part"],
+        sha256: bool = False,
     ) -> None:
         self._sums = (XXH3, SHA256) if sha256 else (XXH3,)
-        self._folder = folder
+        self.folder = folder
         self._paths = frozenset(paths)
         self._about = dict(about)
+        self._identity = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
         self._files: dict[str, dict[str, Any]] = {}
+        self.size = 0
+        """Bytes that were written, of files that are not whole yet, too."""
         self._not_finite: list[tuple[str, int, int, str]] = []
         self.findings: list[Diagnostic] = []
         os.makedirs(folder, exist_ok=True)
-        self._hold = _lock_folder(folder)
+        self._hold = _lock_folder(folder, shared=mode == "part")
         try:
-            if resume:
-                self._continue()
-            else:
+            if mode == "new":
                 self._clear()
                 self._save(complete=False)
+            else:
+                self._continue(mode)
         except BaseException:
             self.close()
             raise
 
     def _clear(self) -> None:
         """Take away what an earlier conversion left; refuse what is not ours."""
-        path = os.path.join(self._folder, MANIFEST)
-        for name in read_manifest(path)["files"] if os.path.isfile(path) else ():
-            old = os.path.join(self._folder, *name.split("/"))
+        path = os.path.join(self.folder, MANIFEST)
+        listed = read_manifest(path)["files"] if os.path.isfile(path) else ()
+        for name in (*listed, *_recorded_files(self.folder)):
+            _remove(_record_path(os.path.join(self.folder, *name.split("/"))))
+            old = os.path.join(self.folder, *name.split("/"))
             # Old and new files together would be neither checkpoint, were this conversion interrupted.
-            if os.path.isfile(old) and _lies_in(self._folder, os.path.dirname(old)):
+            if os.path.isfile(old) and _lies_in(self.folder, os.path.dirname(old)):
                 os.unlink(old)
-        for parent, _, names in os.walk(self._folder):
+        self._refuse_other_files()
+
+    def _refuse_other_files(self) -> None:
+        """UnreadableError if the folder holds files that a reader would take for parts of the target."""
+        for parent, _, names in os.walk(self.folder):
             for name in names:
                 full = os.path.join(parent, name)
-                relative = os.path.relpath(full, self._folder).replace(os.sep, "/")
+                relative = os.path.relpath(full, self.folder).replace(os.sep, "/")
                 if name.endswith(_PARTS) and relative not in self._paths:
                     raise_unreadable(say.resume(path=full, why=say.read_as_a_part()), full)
 
-    def _continue(self) -> None:
-        path = os.path.join(self._folder, MANIFEST)
+    def _continue(self, mode: str) -> None:
+        path = os.path.join(self.folder, MANIFEST)
         if not os.path.isfile(path):
-            self._clear()
+            # Other parts may have begun already: they write the same list.
+            self._refuse_other_files() if mode == "part" else self._clear()
             self._save(complete=False)
             return
         manifest = read_manifest(path)
@@ -256,36 +296,85 @@ class Writer:
                 raise_unreadable(say.resume(path=path, why=say.begun_with_another(key=key)), path)
         self._files = manifest["files"]
 
-    def write(self, unit: Unit) -> Written:
+    def recorded_size(self, unit: Unit) -> int | None:
+        """The size of a file that is recorded as finished; its bytes are not looked at."""
+        path = os.path.join(self.folder, *unit.path.split("/"))
+        known = self._files.get(unit.path) or self._record(path)
+        whole = known is not None and os.path.isfile(path) and os.path.getsize(path) == known["size"]
+        return known["size"] if whole and known is not None else None
+
+    def _record(self, path: str) -> dict[str, Any] | None:
+        """What stands beside a finished file of this conversion; None if it is not finished."""
+        try:
+            with open_regular(_record_path(path)) as stream:
+                record: Any = parse_json(stream.read(_MOST_RECORD), 8)
+            known = record["conversion"] == self._identity and sums_in(record) and isinstance(record["size"], int)
+            entry: dict[str, Any] = {key: value for key, value in record.items() if key != "conversion"}
+            _check_findings(entry)
+        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            return None
+        return entry if known else None
+
+    def keep(self, unit: Unit) -> Written | None:
+        """A file that is finished and unchanged; None if it has to be written."""
+        path = os.path.join(self.folder, *unit.path.split("/"))
+        known = self._files.get(unit.path) or self._record(path)
+        if known is None or not sums_in(known).keys() >= {*self._sums} or not _is_as_recorded(path, known):
+            return None
+        self._files[unit.path] = known
+        self.findings.extend(_not_finite_problem(*entry) for entry in known.get("not_finite", ()))
+        return Written(unit.path, sums_in(known), known["size"], resumed=True)
+
+    def write(self, unit: Unit, progress: Callable[[], None] = lambda: None) -> Written:
         """Put one file in place, unless it is there already."""
-        path = os.path.join(self._folder, *unit.path.split("/"))
-        known = self._files.get(unit.path)
-        if known is not None and sums_in(known).keys() >= {*self._sums} and _is_as_recorded(path, known):
-            self.findings.extend(_not_finite_problem(*entry) for entry in known.get("not_finite", ()))
-            return Written(unit.path, sums_in(known), known["size"], resumed=True)
+        path = os.path.join(self.folder, *unit.path.split("/"))
+        kept = self.keep(unit)
+        if kept is not None:
+            self.size += unit.size
+            progress()
+            return kept
+        _remove(_record_path(path))
         os.makedirs(os.path.dirname(path), exist_ok=True)
         self._not_finite = []
         if os.path.islink(path):
             os.unlink(path)  # what it leads to is not ours
         sums = Sums(self._sums)
         size = 0
-        with NewFile(path) as new, Ahead(self._blocks(unit.weights), _is_large) as blocks:
+        try:
+            with NewFile(path) as new, Ahead(self._blocks(unit.weights), _is_large) as blocks:
 
-            def write(data: Buffer) -> None:
-                nonlocal size
-                size += memoryview(data).nbytes
-                sums.add(data)
-                new.write(data)
+                def write(data: Buffer) -> None:
+                    nonlocal size
+                    length = memoryview(data).nbytes
+                    size += length
+                    self.size += length
+                    sums.add(data)
+                    new.write(data)
+                    progress()
 
-            _fill(unit, write, blocks)
+                _fill(unit, write, blocks)
+        except OSError as error:
+            error.filename = error.filename or path
+            raise
         written = Written(unit.path, sums.digests(), size, resumed=False)
         self._files[unit.path] = {**written.sums, "size": size, "tensors": len(unit.weights)}
         if self._not_finite:
             # A conversion that is continued does not read these numbers again, but must tell of them.
             self._files[unit.path]["not_finite"] = self._not_finite
             self.findings.extend(_not_finite_problem(*entry) for entry in self._not_finite)
-        self._save(complete=False)
+        record = {"conversion": self._identity, **self._files[unit.path]}
+        text = json.dumps(record, ensure_ascii=False)
+        _write_file(_record_path(path), text.encode("utf-8", "backslashreplace"), lasting=False)
         return written
+
+    def accept(self, path: str, entry: dict[str, Any]) -> None:
+        """Note a file that another process of this conversion has written."""
+        self._files[path] = entry
+        self.findings.extend(_not_finite_problem(*one) for one in entry.get("not_finite", ()))
+
+    def entry(self, path: str) -> dict[str, Any]:
+        """What the manifest says of a finished file."""
+        return self._files[path]
 
     def _blocks(self, weights: Mapping[str, Weight]) -> Iterator[Buffer | None]:
         """The bytes of one weight after the other; None ends each."""
@@ -302,7 +391,7 @@ class Writer:
 
     def text(self, path: str, text: str) -> Written:
         """Put a small text file in place."""
-        full = os.path.join(self._folder, *path.split("/"))
+        full = os.path.join(self.folder, *path.split("/"))
         os.makedirs(os.path.dirname(full), exist_ok=True)
         data = text.encode("utf-8", "backslashreplace")
         _write_file(full, data)
@@ -315,6 +404,8 @@ class Writer:
         for written in others:
             self._files[written.path] = {**written.sums, "size": written.size}
         self._save(complete=True)
+        for path in self._files:
+            _remove(_record_path(os.path.join(self.folder, *path.split("/"))))
         self.close()
 
     def close(self) -> None:
@@ -331,18 +422,193 @@ class Writer:
             "files": dict(sorted(self._files.items())),
         }
         text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
-        _write_file(os.path.join(self._folder, MANIFEST), text.encode("utf-8", "backslashreplace"))
+        _write_file(os.path.join(self.folder, MANIFEST), text.encode("utf-8", "backslashreplace"))
 
 
-def _lock_folder(folder: str) -> int | None:
-    """Keep other conversions out of the folder while this process lives; None where the system cannot."""
+class Progress(NamedTuple):
+    """How far a conversion is."""
+
+    number: int
+    """The file that is being written, counted from one."""
+    files: int
+    path: str
+    done: int
+    """Bytes of weights that are written."""
+    total: int
+
+
+Report = Callable[[Progress], None]
+
+
+def write_units(writer: Writer, units: Sequence[Unit], workers: int, report: Report) -> list[Written]:
+    """Put files in place, with several processes if asked for; the answer is in the order of the units."""
+    total = sum(unit.size for unit in units)
+    if workers > 1 and len(units) > 1:
+        return _write_with_workers(writer, units, min(workers, len(units)), report)
+    written: list[Written] = []
+    for number, unit in enumerate(units, 1):
+
+        def progress(number: int = number, path: str = unit.path) -> None:
+            report(Progress(number, len(units), path, writer.size, total))
+
+        progress()
+        written.append(writer.write(unit, progress))
+    return written
+
+
+_WAIT = 0.5
+"""Seconds between two reports of what the workers have done."""
+
+
+def _write_with_workers(writer: Writer, units: Sequence[Unit], workers: int, report: Report) -> list[Written]:
+    from multiprocessing import get_context
+    from multiprocessing.connection import wait
+
+    total = sum(unit.size for unit in units)
+    context = get_context("fork")
+    counts = context.RawArray("Q", workers)
+    answers: dict[Any, tuple[Any, list[str]]] = {}
+    done: dict[str, Written] = {}
+    try:
+        for number, share in enumerate(share_units(units, workers)):
+            ours, theirs = context.Pipe(duplex=False)
+            process = context.Process(target=_work, args=(writer, share, theirs, counts, number), daemon=True)
+            process.start()
+            theirs.close()
+            answers[ours] = process, [unit.path for unit in share]
+        while answers:
+            for ready in wait(list(answers), _WAIT):
+                process, waiting = answers[ready]
+                answer = _receive(ready, process, waiting)
+                if answer is None:
+                    process.join()
+                    del answers[ready]
+                    continue
+                written, entry = answer
+                waiting.remove(written.path)
+                done[written.path] = written
+                writer.accept(written.path, entry)
+                if not written.resumed:
+                    note_written(os.path.join(writer.folder, written.path), written.size)
+            report(Progress(min(len(done) + 1, len(units)), len(units), "", sum(counts), total))
+    finally:
+        for process, _ in answers.values():
+            process.terminate()
+            process.join()
+        for folder in {os.path.dirname(os.path.join(writer.folder, unit.path)) for unit in units}:
+            remove_leftovers(folder)
+    return [done[unit.path] for unit in units]
+
+
+def _receive(connection: Any, process: Any, waiting: Sequence[str]) -> tuple[Written, dict[str, Any]] | None:
+    """A file that a worker has written, and its entry; None if it has written all. Its error is raised here."""
+    try:
+        answer = connection.recv()
+    except EOFError:
+        process.join()
+        raise_unreadable(say.worker_lost(file=waiting[0], status=process.exitcode), waiting[0])
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer or None
+
+
+def _work(writer: Writer, units: Sequence[Unit], connection: Any, counts: Any, number: int) -> None:
+    """Write some files in a process of its own, and send what became of each; an empty answer is the last."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def progress() -> None:
+        counts[number] = writer.size
+
+    try:
+        for unit in units:
+            written = writer.write(unit, progress)
+            connection.send((written, writer.entry(unit.path)))
+        connection.send(())
+    except (UnreadableError, RefusedError, OSError) as error:
+        connection.send(error)
+
+
+_RECORD = ".finished.json"
+_MOST_RECORD = 1 << 20
+
+
+def _record_path(path: str) -> str:
+    """The place of the record of a finished file."""
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}{_RECORD}")
+
+
+def is_recorded(path: str) -> bool:
+    """True if a record beside a file says that it is finished; it may be another conversion's."""
+    return os.path.isfile(_record_path(path))
+
+
+def resident_memory() -> int:
+    """Bytes of memory that this process has now; the most it had if no system tells that."""
+    try:
+        with open_regular("/proc/self/statm") as stream:
+            return int(stream.read(4096).split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError, AttributeError):
+        import resource
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+
+
+_PROBE_BYTES = 1 << 27
+
+
+def measure_disk(folder: str) -> float | None:
+    """Bytes a second that the disk below a folder takes; None if nothing can be written there."""
+    from time import monotonic
+
+    block = os.urandom(_BLOCK)
+    try:
+        new = NewFile(os.path.join(folder, "accmap-speed"))
+    except OSError:
+        return None
+    began = monotonic()
+    try:
+        for _ in range(_PROBE_BYTES // len(block)):
+            new.write(block)
+        new.finish()
+        return _PROBE_BYTES / max(monotonic() - began, 1e-6)
+    except OSError:
+        return None
+    finally:
+        new.discard()
+
+
+def amount_text(size: float) -> str:
+    """A number of bytes in GiB, or in MiB below one."""
+    return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 30 else f"{size / (1 << 20):.1f} MiB"
+
+
+def _recorded_files(folder: str) -> Iterator[str]:
+    """The files below a folder that have a record beside them, with `/`."""
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            if name.startswith(".") and name.endswith(_RECORD):
+                path = os.path.join(parent, name[1 : -len(_RECORD)])
+                yield os.path.relpath(path, folder).replace(os.sep, "/")
+
+
+def _remove(path: str) -> None:
+    if os.path.lexists(path):
+        os.unlink(path)
+
+
+def _lock_folder(folder: str, *, shared: bool) -> int | None:
+    """Keep other conversions out of the folder while this process lives; None where the system cannot.
+
+    Parts of one conversion share the lock.
+    """
     try:
         import fcntl
     except ImportError:  # another system than Linux or macOS
         return None
     held = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(held, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(held)
         raise_unreadable(say.resume(path=folder, why=say.being_written()), folder)
@@ -426,13 +692,19 @@ def read_manifest(path: str) -> dict[str, dict[str, Any]]:
             raise ValueError(say.manifest_no_checksum())
         if any(".." in name.split("/") for name in files):
             raise ValueError(say.manifest_outside())
-        found: Any = [one for entry in files.values() for one in entry.get("not_finite", ())]
-        if not all(len(one) == 4 and isinstance(one[0], str) and isinstance(one[3], str) for one in found):
-            raise ValueError(say.manifest_no_finding())
+        for entry in files.values():
+            _check_findings(entry)
         complete = manifest.get("complete") is True
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise_garbled(path, say.it_is_no_manifest_of(error=verbatim(error)))
     return {"conversion": about, "files": files, "state": {"complete": complete}}
+
+
+def _check_findings(entry: Mapping[str, Any]) -> None:
+    """ValueError if the numbers of a file that are not finite are not listed as they should."""
+    listed: Any = entry.get("not_finite", ())
+    if not all(len(one) == 4 and isinstance(one[0], str) and isinstance(one[3], str) for one in listed):
+        raise ValueError(say.manifest_no_finding())
 
 
 def check_manifest(folder: str) -> list[Diagnostic]:
@@ -458,8 +730,8 @@ def _lies_in(folder: str, path: str) -> bool:
     )
 
 
-def _write_file(path: str, data: bytes) -> None:
-    with NewFile(path) as new:
+def _write_file(path: str, data: bytes, *, lasting: bool = True) -> None:
+    with NewFile(path, lasting=lasting) as new:
         new.stream.write(data)
 
 

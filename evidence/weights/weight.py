@@ -65,11 +65,16 @@ def list_names(names: Iterable[str]) -> str:
 
 
 class RefusedError(Exception):
-    """A conversion that must not go on: exit code 1 and these diagnostics."""
+    """A conversion that must not go on: these diagnostics, and exit code 1, or 2 if one is `unreadable`."""
 
-    def __init__(self, *diagnostics: Diagnostic) -> None:
+    def __init__(self, *diagnostics: Diagnostic, unreadable: bool = False) -> None:
         super().__init__(*(diagnostic.message() for diagnostic in diagnostics))
         self.diagnostics = diagnostics
+        self.unreadable = unreadable
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The same error in another process."""
+        return RefusedError, self.diagnostics
 
 
 # ruff: noqa: D102 - the methods are those of `Weight`
@@ -444,7 +449,7 @@ def scale_blocks(weight: Weight, scale: Weight, block: tuple[int, int]) -> Weigh
     """An 8-bit matrix whose numbers are multiplied by the scale of their block, in float32."""
     height, width = block
 
-    def multiply(numbers: Array, start: int) -> Array:
+    def times_scale(numbers: Array, start: int) -> Array:
         found: Array = _eight_bit_values(weight.dtype)[numbers]
         count, columns = found.shape
         first = start // height
@@ -458,10 +463,10 @@ def scale_blocks(weight: Weight, scale: Weight, block: tuple[int, int]) -> Weigh
 
     def blocks() -> Iterator[Array]:
         for start, stop in _cuts(weight, 0, weight.shape[0]):
-            yield multiply(weight.rows(start, stop), start)
+            yield times_scale(weight.rows(start, stop), start)
 
     def rows(start: int, stop: int) -> Array:
-        return multiply(weight.rows(start, stop), start)
+        return times_scale(weight.rows(start, stop), start)
 
     return Computed("F32", weight.shape, weight.file, blocks, rows if weight.has_portions else None)
 

@@ -94,7 +94,7 @@ class NewFile:
         folder = os.path.dirname(self._target)
         remove_leftovers(folder)
         process = os.getpid()
-        self._beside = os.path.join(folder, f"{_MARK}{process}-{_began(process)}-{_next()}")
+        self._beside = os.path.join(folder, f"{_MARK}{process}-{_began(process)}-{_next()}{_machine()}")
         handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         self.stream: BufferedWriter = open(handle, "wb")  # noqa: SIM115 - `finish` or `discard` closes it
         """What takes the bytes."""
@@ -148,6 +148,13 @@ class NewFile:
             os.unlink(self._beside)
 
 
+def free_bytes(folder: str) -> int:
+    """Bytes that may still be written on the disk of a folder."""
+    from shutil import disk_usage
+
+    return disk_usage(folder).free
+
+
 def remove_leftovers(folder: str) -> None:
     """Take away what processes that are gone left half-written in a folder."""
     try:
@@ -155,11 +162,14 @@ def remove_leftovers(folder: str) -> None:
     except OSError:
         return
     for name in names:
+        name, at, machine = name.partition("@")
+        if at + machine not in ("", _machine()):
+            continue  # only the machine where a process runs knows that it has ended
         process, *rest = name[len(_MARK) :].split("-")
         began = rest[0] if len(rest) == 2 else ""
         if process.isascii() and process.isdigit() and len(process) < 10 and not _lives(int(process), began):
             try:
-                os.unlink(os.path.join(folder, name))
+                os.unlink(os.path.join(folder, name + at + machine))
             except OSError:
                 continue
 
@@ -290,6 +300,13 @@ def _began(process: int) -> str:
             return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")
     except (OSError, IndexError, ValueError):
         return ""
+
+
+def _machine() -> str:
+    """The end of a half-written file's name, which says on which machine its process runs."""
+    if not hasattr(os, "uname"):
+        return ""
+    return f"@{os.uname().nodename.replace('/', '').replace('@', '')}"
 
 
 def _number_source() -> Callable[[], int]:

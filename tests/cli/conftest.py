@@ -77,6 +77,8 @@ def kind_of(words: list[str], answer: object) -> str:
         return "explain" if isinstance(answer, dict) and "code" in answer else "explain-key"
     if words[:2] == ["weights", "check"]:
         return "weights-log" if "--log" in words else "weights-check"
+    if "--plan" in words:
+        return "weights-plan"
     if words[0] == "schema":
         return "schema-check"
     if words[0] == "defects" and isinstance(answer, dict):

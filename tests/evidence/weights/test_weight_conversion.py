@@ -13,7 +13,7 @@ from accmap.evidence.weights.comparison import compare_checkpoints
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.megatron_torch import Ranks
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.target_files import MANIFEST, check_manifest
+from accmap.evidence.weights.target_files import MANIFEST, Progress, check_manifest
 from accmap.evidence.weights.tensor_files import read_header
 from accmap.evidence.weights.weight import RefusedError, cast
 from accmap.mapper.recipe.reading import recipe_of
@@ -508,8 +508,8 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
     source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
     request = Request(str(source), str(tmp_path / "out"), ranks=Ranks(tensor=2, expert=2))
 
-    def stop_at_the_third(number: int, _total: int, _what: str) -> None:
-        if number == 3:
+    def stop_at_the_third(progress: Progress) -> None:
+        if progress.number == 3:
             raise InterruptionError
 
     with pytest.raises(InterruptionError):
@@ -517,7 +517,7 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
     out = tmp_path / "out"
     manifest = json.loads((out / MANIFEST).read_text())
     assert manifest["complete"] is False
-    assert len(manifest["files"]) == 2
+    assert len(list(out.rglob(".*.finished.json"))) == 2
     assert not (out / "latest_checkpointed_iteration.txt").exists()
     first = out / "release" / "mp_rank_00_000" / SHARD
     before = first.stat().st_mtime_ns
@@ -528,7 +528,7 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
     assert first.stat().st_mtime_ns == before
     assert json.loads((out / MANIFEST).read_text())["complete"] is True
     assert check_manifest(str(out)) == []
-    assert not list(out.rglob("*.part"))
+    assert not list(out.rglob(".*"))
     whole = convert(request._replace(output=str(tmp_path / "whole")), configs(script, config))
     assert [file.sums for file in whole.files] == [file.sums for file in done.files]
 
@@ -712,8 +712,8 @@ def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
     source = write_megatron(tmp_path / "megatron", script, found)
     request = Request(str(source), str(tmp_path / "out"), shard_bytes=1 << 18)
 
-    def stop(number: int, _total: int, _what: str) -> None:
-        if number == 2:
+    def stop(progress: Progress) -> None:
+        if progress.number == 2:
             raise InterruptionError
 
     with pytest.raises(InterruptionError):

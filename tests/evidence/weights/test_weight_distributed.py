@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from accmap.evidence.weights.checkpoint_pickle import read_pickle
 from accmap.evidence.weights.conversion import Request, convert
 from accmap.evidence.weights.opening import open_checkpoint
-from accmap.evidence.weights.target_files import MANIFEST, check_manifest
+from accmap.evidence.weights.target_files import MANIFEST, Progress, check_manifest
 from accmap.evidence.weights.tensor_files import Chunk, Global, Made, Ordered, Scattered, TorchFile, write_pickle
 from accmap.evidence.weights.weight import RefusedError
 from accmap.schemas.diagnostic import UnreadableError
@@ -134,8 +134,8 @@ def test_another_number_type(dtype: str, tmp_path: Path) -> None:
 def test_several_files_and_going_on(tmp_path: Path) -> None:
     written = Written(tmp_path, "deepseek")
 
-    def stop(number: int, _total: int, _what: str) -> None:
-        if number == 3:
+    def stop(progress: Progress) -> None:
+        if progress.number == 3:
             raise InterruptedError
 
     request = written.request._replace(shard_bytes=1 << 20)

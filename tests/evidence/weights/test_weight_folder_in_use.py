@@ -37,7 +37,7 @@ def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path) -> None:
     request, configs = _prepared(tmp_path)
     seen: list[str] = []
 
-    def another(_number: int, _total: int, _what: str) -> None:
+    def another(_progress: object) -> None:
         with pytest.raises(UnreadableError, match="another conversion is writing into it") as raised:
             convert(request._replace(dtype="bf16"), configs)
         seen.append(raised.value.diagnostic.kind.code)
@@ -55,7 +55,7 @@ def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path) -> None:
     assert check_manifest(request.output) == []
 
 
-def _stop(_number: int, _total: int, _what: str) -> None:
+def _stop(_progress: object) -> None:
     raise InterruptedError
 
 
