@@ -49,7 +49,7 @@ from .lint import exit_code, subtract_baseline
 from .lr import curves, problem_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from ...mapper.differences import Comparison, Difference
@@ -80,6 +80,8 @@ class ReportPair(NamedTuple):
     rates: Rates
     command: str = ""
     """The command that made the report."""
+    evidence: Mapping[str, Callable[[Language], Sequence[Part]]] = {}
+    """Parts of what real runs left and of both models, by the name of their section."""
 
     @property
     def files(self) -> list[str]:
@@ -205,6 +207,17 @@ def _curves_section(pair: ReportPair, language: Language) -> list[Part]:
     return [Section(word("rates"), parts, "rates")]
 
 
+def _evidence_sections(pair: ReportPair, language: Language) -> list[Part]:
+    """Losses, both models by layer, dumps and weights, if the command names them."""
+    word: Callable[..., str] = say.page("report", language)
+    return [Section(word(name), _drop_names(build(language)), name) for name, build in pair.evidence.items()]
+
+
+def _drop_names(parts: Sequence[Part]) -> list[Part]:
+    """The parts within another section: their own sections are not in the contents."""
+    return [part._replace(name="") if isinstance(part, Section) else part for part in parts]
+
+
 def _limits_section(pair: ReportPair, language: Language) -> list[Part]:
     """The settings that were not compared, the limits of reading, and the command that goes beyond them."""
     word = say.page("report", language)
@@ -230,6 +243,7 @@ SECTIONS: tuple[Callable[[ReportPair, Language], Sequence[Part]], ...] = (
     _fields_section,
     _sources_section,
     _curves_section,
+    _evidence_sections,
     _limits_section,
     _equal_section,
     _origin_section,
@@ -259,7 +273,7 @@ def run(args: ReportArgs) -> int:
     tell_refusals(configs, args.lang)
     fields = compare(configs, [side.recipe for side in both])
     rates: Rates = {one: _rates(configs, args.reading.steps, one) for one in LANGUAGES}
-    pair = ReportPair(configs, findings, fields, rates)
+    pair = ReportPair(configs, findings, fields, rates, _command(args), dict(_evidence(args, language)))
     text = write_document(lambda one: report_document(pair, one), args.format, language)
     deliver(text, args.output, force=args.force)
     limit = args.fail_on or settings.fail_on
@@ -288,3 +302,40 @@ def _rates(configs: Sequence[Config], steps: int | None, language: Language) -> 
         return list(problem_lines([error.diagnostic], files, language))
     except UsageError as error:
         return [error.message(language)]
+
+
+def _command(args: ReportArgs) -> str:
+    """The command line that makes the report again."""
+    words = ["accmap", "report", *args.files, *(["--verify"] if args.verify else [])]
+    for option, names in (("--logs", args.logs), ("--dump", args.dump), ("--weights", args.weights)):
+        words += [option, *names] if names else []
+    return " ".join(map(shell_word, words))
+
+
+def _evidence(args: ReportArgs, language: Language) -> Iterator[tuple[str, Callable[[Language], Sequence[Part]]]]:
+    """What the options add, each read once; what it shows is made in each language."""
+    for option, names in (("--logs", args.logs), ("--dump", args.dump), ("--weights", args.weights)):
+        if names and len(names) != 2:
+            raise UsageError(say.report_takes_two(option=option))
+    if args.logs:
+        from ..evidence.logs import compared_logs
+        from ..evidence.logs_page import logs_parts
+
+        logs = compared_logs(args.logs, args.files, args.reading)
+        yield "losses", lambda one: list(logs_parts(logs, one))
+    if args.verify:
+        from ..pages.verify_report import verify_parts
+        from .verify import verification_json
+
+        answer = verification_json(args.files, args.reading, args.stdin_filename, language)
+        yield "models", lambda one: list(verify_parts(answer, one))
+    if args.dump:
+        from ..evidence.dump_compare import compared_dumps, dump_parts
+
+        dumps = compared_dumps(args.dump, args.files, args.reading, args.stdin_filename)
+        yield "dumps", lambda one: list(dump_parts(dumps(one), one))
+    if args.weights:
+        from ..evidence.weights_check import compared_weights, weights_document
+
+        weights = compared_weights(args.weights, args.files, args.reading, args.stdin_filename)
+        yield "weights", lambda one: weights_document(*weights, one).parts

@@ -15,6 +15,7 @@ from ...schemas.border.text_output import json_text, page, tell, trust_text, vis
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training, unknown_class
+from ...schemas.message import verbatim
 from ...schemas.plain_values import json_value
 from ...schemas.reader import config_of
 from ...schemas.shared_words import join_words, list_words
@@ -447,6 +448,22 @@ def _worker_limits(timeout: int | None, memory: int | None) -> Any:
 
     usual = Limits()
     return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))
+
+
+def verification_json(
+    names: Sequence[str], options: ReadOptions, stdin_name: str | None, language: Language
+) -> dict[str, Any]:
+    """The answer of a verification with its usual options; UsageError if a framework is missing."""
+    from ...verifier.installations import MissingFrameworkError
+
+    try:
+        found, findings, configs = run_verification(names, options, {}, stdin_name, language=language)
+    except MissingFrameworkError as error:
+        raise UsageError(verbatim(missing_sentence(error, language))) from None
+    shown = [one.to_json(language) for one in shown_defects(found, findings)]
+    versions = zip(found.files, (config.basis for config in configs), strict=False)
+    read_as = [{"file": file, **basis.to_json(language)} for file, basis in versions]
+    return found.to_json(rules_for(found, findings), shown, read_as)
 
 
 def missing_sentence(error: Any, language: Language) -> str:

@@ -85,6 +85,18 @@ def run(args: DumpCompareArgs) -> int:
     return answer.code
 
 
+def compared_dumps(
+    names: Sequence[str], files: Sequence[str], options: ReadOptions, stdin_name: str | None
+) -> Callable[[Language], _Json]:
+    """Two dumps beside their configurations, as the answer in each language."""
+    from ...evidence.dump.statistics import Judge
+
+    configs = _read_configs(files, options, stdin_name)
+    chosen = _Chosen(None, None, None, (), _processor_count())
+    answer = _dump_answer(names[0], names[1], chosen, Judge(None, exact=False), configs)
+    return lambda language: dump_compare_json(answer, language)
+
+
 class _Chosen(NamedTuple):
     mapping: str | None
     step: int | None

@@ -74,6 +74,14 @@ def run(args: LogsArgs) -> int:
     return answer(read_run)
 
 
+def compared_logs(names: Sequence[str], configs: Sequence[str], options: ReadOptions) -> Report:
+    """The logs of two runs, judged with their configurations."""
+    read = [_configuration(name, options) for name in configs]
+    recipes, defects = _recipes_and_defects(read)
+    grounds = _grounds(len(names), None, 0, ())._replace(settings=evidence_of_settings(read, recipes))
+    return report_of([read_run(name) for name in names], [], "standard", recipes, "en", grounds, defects)
+
+
 def _sort_inputs(
     files: Sequence[str], benchmark: Sequence[str], config: Sequence[str]
 ) -> tuple[list[str], list[str], list[str]]:

@@ -95,26 +95,9 @@ def _checkpoints(
     output: str | None = None,
     force: bool = False,
 ) -> int:
-    from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
-    from ...evidence.weights.opening import open_checkpoint
-    from ...evidence.weights.target_files import MANIFEST, check_manifest
-
-    findings: list[Diagnostic] = []
-    for name in names:
-        if os.path.isfile(os.path.join(name, MANIFEST)):
-            findings.extend(check_manifest(name))
+    found, findings = _compare(names, configs, options, tolerance)
     for diagnostic in findings:
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
-    opened = [open_checkpoint(name) for name in names]
-    if len(opened) == 2:
-        found = compare_checkpoints(
-            opened[0], opened[1], configs, options, tolerance=tolerance, progress=report_progress
-        )
-    else:
-        found = compare_with_configuration(opened[0], configs, options, report_progress)
-    for diagnostic in found.findings:
-        tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
-    findings.extend(found.findings)
     if form == "json":
         deliver(json_text(_answer(found, findings, language)), output, force=force)
     elif form == "text" and output is None:
@@ -123,6 +106,32 @@ def _checkpoints(
         text = write_document(lambda one: weights_document(found, findings, one), form, language)
         deliver(text, output, force=force)
     return FINE if verdict_of(found, findings) == "equal" else BAD
+
+
+def compared_weights(
+    names: Sequence[str], files: Sequence[str], options: ReadOptions, stdin_name: str | None
+) -> tuple[Check, Sequence[Diagnostic]]:
+    """Two checkpoints compared by the configurations of their runs, and the findings about them."""
+    return _compare(names, [load(name, options, stdin_name, model=True) for name in files], options, 0.0)
+
+
+def _compare(
+    names: Sequence[str], configs: Sequence[Config], options: ReadOptions, tolerance: float
+) -> tuple[Check, list[Diagnostic]]:
+    from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
+    from ...evidence.weights.opening import open_checkpoint
+    from ...evidence.weights.target_files import MANIFEST, check_manifest
+
+    manifests = [name for name in names if os.path.isfile(os.path.join(name, MANIFEST))]
+    findings = [finding for name in manifests for finding in check_manifest(name)]
+    opened = [open_checkpoint(name) for name in names]
+    if len(opened) == 2:
+        found = compare_checkpoints(
+            opened[0], opened[1], configs, options, tolerance=tolerance, progress=report_progress
+        )
+    else:
+        found = compare_with_configuration(opened[0], configs, options, report_progress)
+    return found, [*findings, *found.findings]
 
 
 def weights_document(found: Check, findings: Sequence[Diagnostic], language: Language) -> Document:

@@ -42,6 +42,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = "megatron.sh mindformers.yaml"
 PAGES = {
     "report": f"report {PAIR}",
+    "evidence": f"report {PAIR} --logs a.log b.log --dump dump_a dump_b --weights wa wb",
     "lint": f"lint {PAIR}",
     "diff": f"diff {PAIR}",
     "lr": f"lr {PAIR}",
@@ -114,12 +115,28 @@ def test_every_page_is_markdown_too(written: Callable[..., str], name: str) -> N
     assert "**" in text
 
 
+def test_a_report_holds_what_its_options_name(written: Callable[..., str]) -> None:
+    page = written("evidence", "html")
+    contents = re.findall(r'<li><a href="#([a-z]+)-en"', page)
+    assert contents == [
+        "findings", "fields", "sources", "rates", "losses", "dumps", "weights", "uncompared", "equal", "origin",
+    ]  # fmt: skip
+    assert "accmap report megatron.sh mindformers.yaml --logs a.log b.log --dump dump_a dump_b --weights wa wb" in page
+
+
+def test_a_report_needs_two_names_of_a_kind(accmap: Callable[..., Any], folder: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(folder)
+    answer = accmap("report", *PAIR.split(), "--logs", "a.log")
+    assert answer.code == 2
+    assert "--logs needs two names" in answer.err
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_report_is_text_and_data_too(written: Callable[..., str], form: str) -> None:
     told = written("report", form)
     if form == "text":
         assert "MAP072 string-where-number error" in told
-        assert "Values that both agree on (145)" in told
+        assert "Equal values (145)" in told
         return
     kinds = {part["kind"] for part in json.loads(told)["parts"]}
     assert {"verdict", "section", "table"} <= kinds

@@ -230,7 +230,8 @@ def test_two_files_of_one_framework(accmap) -> None:
     assert "The rules for pairs need one training run of each framework" not in text
     assert "SCH051" in text
     assert "MindSpore Transformers" not in text.split("Both files side by side A")[0]
-    places(text, "Fields: different", "schedule.learning_rate", "learning rate A megatron.sh")
+    places(text, "Fields: different", "Both files side by side", "schedule.learning_rate")
+    assert "<figure" in answer.out
     assert 'class="verdict bad"' in answer.out
 
 
