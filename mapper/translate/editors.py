@@ -350,7 +350,11 @@ class YamlEditor:
             return
         first = self.source.offset(node.key_span.line, 1)
         following = self.source.text.find("\n", end)
-        yield Edit(first, len(self.source.text) if following < 0 else following + 1, "", key)
+        if first and following >= 0:
+            # With the line end before it: what is written behind this line, as the last of its section, has its place.
+            yield Edit(first - 1, following, "", key)
+        else:
+            yield Edit(first, len(self.source.text) if following < 0 else following + 1, "", key)
 
     def remove(self, key: str) -> Iterator[Edit]:
         """Edits after which a key is gone with its lines, and its section with it if that holds nothing else."""

@@ -82,6 +82,21 @@ def test_a_fix_is_found_that_leads_to_no_other_error(file: str, old: str, new: s
     assert any(entry.kind.severity == "error" for entry in outcome.remaining) == (found.fix is None)
 
 
+def test_a_fix_writes_lines_in_place_of_the_last_one_of_a_section() -> None:
+    """Both meet at the end of that line."""
+    pair = equal_pair(ROOT / "examples" / "deepseek_v3" / SCRIPT, None, None)
+    assert pair is not None
+    texts, options = pair
+    before, _, rest = texts[YAML].partition("lr_schedule:\n")
+    constant = "lr_schedule:\n  type: ConstantWarmUpLR\n  learning_rate: 1.0e-4\n  warmup_ratio: 0\n"
+    changed = before + constant + rest[rest.index("\n# ") :]
+    outcome = outcome_of(Plant("constant", "SCH051", {**texts, YAML: changed}, (SCRIPT, YAML), options))
+    assert not outcome.wrong
+    (style,) = [entry for entry in outcome.findings if entry.fields == ("schedule.style",)]
+    assert style.fix is not None
+    assert style.fix.edits[0].file == YAML
+
+
 def check_slips(kind: str, most: int, least: int) -> None:
     outcomes = [outcome_of(plant, unsafe=False) for plant in safe_plants(most)[kind]]
     slips = {outcome.plant.name: outcome.plant.name.rpartition(" as ")[2] for outcome in outcomes}
