@@ -8,17 +8,22 @@ from __future__ import annotations
 from accmap.calls import checked_call, codes_of, path_of, paths_of, require_word
 from accmap.cli.messages_compiled import say
 from accmap.configurations import LANGUAGES, WILL_NOT_RUN, as_config
-from accmap.results import MOST_ROWS, table, text
+from accmap.evidence.logs.columns import present
+from accmap.results import Answer, draw, text_document
 from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from accmap.schemas.plain_values import json_value
+from accmap.verifier.verification import Verification
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
     from accmap.cli.evidence.logs_report import Report as LogsReport
+    from accmap.cli.linting.linter import Report as LintReport
     from accmap.cli.pages.curve_terminal import Report as CurveReport
+    from accmap.cli.pages.document import Document
     from accmap.configurations import Source
     from accmap.evidence.logs.verdict import Experiment
     from accmap.mapper.align.pair import Change
@@ -26,7 +31,6 @@ if TYPE_CHECKING:
     from accmap.mapper.translate.result import ReportRow
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Diagnostic, Language
-    from accmap.verifier.verification import Verification
 
     Name = str | os.PathLike[str]
     Profile = Literal["align", "train"]
@@ -37,31 +41,43 @@ STAGES = ("step1", "local-norm", "step2", "all")
 EXPERIMENTS = ("standard", "repeat", "first-steps", "lr-zero")
 
 
-class Linted(NamedTuple):
-    """Result of `lint`: findings, the pairs and files that were looked at, and numbers by severity."""
+class LintedRecord(NamedTuple):
+    """The fields of `Linted`."""
 
     diagnostics: tuple[Diagnostic, ...]
     pairs: tuple[tuple[str, str], ...]
     files: tuple[str, ...]
     counts: Mapping[str, int]
+    report: LintReport
+
+
+class Linted(Answer, LintedRecord):
+    """Result of `lint`: findings, the pairs and files that were looked at, and numbers by severity."""
+
+    __slots__ = ()
 
     @property
     def fine(self) -> bool:
         """True if nothing was found that stops a run or changes its numbers."""
         return not self.counts["error"]
 
-    def _repr_html_(self) -> str:
-        """The worst first, what follows from a finding below it, and what is advice at the end."""
-        from accmap.cli.lint_formats.findings import group_by_cause, worst_first
+    def page(self, language: Language = "en") -> Document:
+        """The page of `accmap lint`."""
+        from accmap.cli.lint_formats.finding_cards import lint_document
 
-        causes, followers = group_by_cause(self.diagnostics)
-        follow = [followers.get(place, ()) for place in range(len(causes))]
-        ordered = [one for cause, more in worst_first(causes, follow) for one in (cause, *more)]
-        said = {id(one) for one in ordered}
-        ordered += [one for one in self.diagnostics if id(one) not in said]
-        rows = [(one.kind.code, one.kind.severity, one.place, one.message()) for one in ordered]
-        heading = ", ".join(f"{severity}: {number}" for severity, number in self.counts.items())
-        return table(heading, ("code", "severity", "place", "finding"), rows)
+        return lint_document(self.report, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Findings, pairs, files and numbers."""
+        found = [one.to_json() for one in self.diagnostics]
+        return {"diagnostics": found, "pairs": self.pairs, "files": self.files, "counts": dict(self.counts)}
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each finding."""
+        return [
+            {"code": one.kind.code, "severity": one.kind.severity, "place": one.place, "message": one.message()}
+            for one in self.diagnostics
+        ]
 
 
 @checked_call
@@ -92,11 +108,11 @@ def lint(
     settings = settings._replace(pairs_alike=is_plain(given))
     names = found_files(given)
     report = linted(settings, names, Reader(encoding=settings.options.encoding))
-    return Linted(with_causes(report.diagnostics), report.pairs, report.files, report.counts())
+    return Linted(with_causes(report.diagnostics), report.pairs, report.files, report.counts(), report)
 
 
-class Paired(NamedTuple):
-    """Both files of one run, by name, what was changed before writing them, and what could not be carried over."""
+class PairedRecord(NamedTuple):
+    """The fields of `Paired`."""
 
     texts: Mapping[str, str]
     changes: tuple[Change, ...]
@@ -104,10 +120,29 @@ class Paired(NamedTuple):
     will_not_run: Mapping[str, tuple[Refusal, ...]]
     """Why a file, by its name, loads into no run, or into one that stops."""
 
-    def _repr_html_(self) -> str:
-        stops = [(name, one.en, one.instead) for name, found in self.will_not_run.items() for one in found]
-        head = table(WILL_NOT_RUN, ("file", "message", "instead"), stops) if stops else ""
-        return head + "".join(text(name, content) for name, content in self.texts.items())
+
+class Paired(Answer, PairedRecord):
+    """Both files of one run, by name, what was changed before writing them, and what could not be carried over."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """Why a file will not run, and both texts."""
+        from accmap.cli.pages.document import table
+
+        refusals = [(name, one) for name, found in self.will_not_run.items() for one in found]
+        told = [(name, one.zh if language == "zh" else one.en, one.instead) for name, one in refusals]
+        stops = table(("file", "message", "instead"), told)
+        return text_document("accmap pair", [WILL_NOT_RUN] if told else [], stops, self.texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Texts, changes and rows."""
+        changes = [json_value(one._asdict()) for one in self.changes]
+        return {"texts": dict(self.texts), "changes": changes, "rows": [row.to_json() for row in self.rows]}
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each key of the source."""
+        return [dict(row.to_json()) for row in self.rows]
 
 
 @checked_call
@@ -144,8 +179,8 @@ def pair(
     return Paired(texts, made.changes, made.rows, {name: stops for name, stops in found.items() if stops})
 
 
-class Rates(NamedTuple):
-    """Learning-rate curves: for each file its points, and where two of them part."""
+class RatesRecord(NamedTuple):
+    """The fields of `Rates`."""
 
     points: Mapping[str, tuple[tuple[int, float], ...]]
     steps: int
@@ -154,9 +189,38 @@ class Rates(NamedTuple):
     summary: str
     report: CurveReport
 
-    def _repr_html_(self) -> str:
-        rows = [(file, step, f"{rate:.6g}") for file, points in self.points.items() for step, rate in points]
-        return table(self.summary, ("file", "step", "learning rate"), rows[:: max(1, len(rows) // MOST_ROWS)])
+
+class Rates(Answer, RatesRecord):
+    """Learning-rate curves: for each file its points, and where two of them part."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """The page of `accmap lr`."""
+        from accmap.cli.commands.lr import in_language
+        from accmap.cli.pages.curve_page import lr_document
+
+        return lr_document(in_language(self.report, language))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap lr`."""
+        from accmap.cli.commands.lr import to_json
+
+        return to_json(self.report)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each point of each file."""
+        return [
+            {"file": file, "step": step, "learning_rate": rate}
+            for file, points in self.points.items()
+            for step, rate in points
+        ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """The page's charts; with `ax` the curves on these matplotlib axes."""
+        from accmap.cli.pages.curve_page import heading, rate_charts
+
+        return draw(rate_charts(self.report), heading(self.report), ax)
 
 
 @checked_call
@@ -188,10 +252,30 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
     )
 
 
+class Verified(Answer, Verification):
+    """Result of `verify`, as the verifier has it."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """The page of `accmap verify`."""
+        from accmap.cli.pages.verify_report import verify_document
+
+        return verify_document(self.to_dict(), language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap verify`."""
+        return self.to_json()
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each quantity that was compared."""
+        from accmap.cli.pages.verify_report import table_rows
+
+        return [dict(row) for row in table_rows(self.to_dict())]
+
+
 @checked_call
-def verify(
-    a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None
-) -> Verification:
+def verify(a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None) -> Verified:
     """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
     from accmap.cli.commands.verify import missing_sentence, run_verification
     from accmap.schemas.config import ReadOptions as Options
@@ -200,24 +284,48 @@ def verify(
     require_word("stage", stage, STAGES)
     try:
         chosen = {"stage": stage, "seeds": seeds}
-        return run_verification((path_of(a), path_of(b)), options or Options(), chosen)[0]
+        return Verified._make(run_verification((path_of(a), path_of(b)), options or Options(), chosen)[0])
     except MissingFrameworkError as error:
         raise ModuleNotFoundError(missing_sentence(error, "en")) from None
 
 
-class Compared(NamedTuple):
-    """Logs aligned by step: what is said of them, and the whole report."""
+class ComparedRecord(NamedTuple):
+    """The fields of `Compared`."""
 
     answer: Literal["match", "mismatch", "undecided", "partial"]
     report: LogsReport
 
-    def _repr_html_(self) -> str:
-        rows = [
-            (number, criterion.status, criterion.name)
-            for number, compared in enumerate(self.report.comparisons, 2)
-            for criterion in compared.verdict.criteria
+
+class Compared(Answer, ComparedRecord):
+    """Logs aligned by step: the verdict on them, and the whole report."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """The page of `accmap logs`."""
+        from accmap.cli.evidence.logs_page import logs_document
+
+        return logs_document(self.report, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap logs`."""
+        from accmap.evidence.answers_compiled import logs_json
+
+        return logs_json(self.report, self.report.language)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each step of each run."""
+        return [
+            {"run": run.name, "step": step, **{name: present(column[at]) for name, column in run.columns.items()}}
+            for run in self.report.runs
+            for at, step in enumerate(run.steps)
         ]
-        return table(self.answer, ("log", "status", "criterion"), rows)
+
+    def plot(self, ax: Any = None) -> Any:
+        """The page's charts; with `ax` the losses on these matplotlib axes."""
+        from accmap.cli.evidence.logs_page import log_charts
+
+        return draw(log_charts(self.report, "en"), "Training logs", ax)
 
 
 @checked_call
@@ -239,17 +347,33 @@ def logs(*files: Name, benchmark: Sequence[Name] = (), experiment: Experiment = 
     return Compared(report.answer, report)  # pyright: ignore[reportArgumentType] - these are its words
 
 
-class Explanation(NamedTuple):
-    """Explanation of a code, a flag or a key, as Markdown."""
+class ExplanationRecord(NamedTuple):
+    """The fields of `Explanation`."""
 
     word: str
     markdown: str
 
+
+class Explanation(Answer, ExplanationRecord):
+    """Explanation of a code, a flag or a key, as Markdown."""
+
+    __slots__ = ()
+
     def __str__(self) -> str:
         return self.markdown
 
-    def _repr_html_(self) -> str:
-        return text(self.word, self.markdown)
+    def page(self, language: Language = "en") -> Document:
+        """The Markdown as it is."""
+        del language
+        return text_document(self.word, (), (), {self.word: self.markdown})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The word and its Markdown."""
+        return self._asdict()
+
+    def records(self) -> list[dict[str, Any]]:
+        """One row."""
+        return [self.to_dict()]
 
     def _repr_markdown_(self) -> str:
         return self.markdown

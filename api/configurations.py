@@ -7,7 +7,7 @@ from itertools import pairwise
 from accmap.calls import checked_call, path_of, require_text, require_word
 from accmap.cli.messages_compiled import say
 from accmap.mapper.recipe.values import Recipe
-from accmap.results import own, table, text, with_own_settings
+from accmap.results import Answer, own, text_document, with_own_settings
 from accmap.schemas.config import Config, Framework, ReadOptions, Value
 from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from accmap.cli.pages.document import Document
     from accmap.mapper.differences import Comparison, Difference
     from accmap.mapper.preconditions import Refusal
     from accmap.mapper.translate.result import Change, ReportRow
@@ -41,7 +42,18 @@ def _among(name: object, known: Container[str]) -> bool:
     return isinstance(name, str) and name in known
 
 
-class NamedRecipe(Recipe):
+def _values_document(
+    title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], language: Language
+) -> Document:
+    """Values with their origin, which is named in the language."""
+    from accmap.cli.pages.document import Document, Verdict, table
+    from accmap.schemas.shared_words import term
+
+    named = [(name, value, term(str(origin), language)) for name, value, origin in rows]
+    return Document(title, language, [Verdict(title, ""), *table(heads, named)])
+
+
+class NamedRecipe(Answer, Recipe):
     """A recipe that says which of its names is none of the vocabulary's."""
 
     __slots__ = ()
@@ -54,19 +66,40 @@ class NamedRecipe(Recipe):
             raise UsageError(say.vocabulary_has_no(field=field, hint=suggestion(str(field), vocabulary())))
         return super().value(field)
 
-    def _repr_html_(self) -> str:
-        rows = [(name, one.value, one.origin) for name, one in self.fields.items() if one.origin != "default"]
-        return table(self.file, ("field", "value", "origin"), rows)
+    def page(self, language: Language = "en") -> Document:
+        """The fields that are not defaults."""
+        told = [(row["field"], row["value"], row["origin"]) for row in self.records() if row["origin"] != "default"]
+        return _values_document(f"{self.file}: {self.framework}", ("field", "value", "origin"), told, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap recipe`."""
+        return self.to_json()
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each field."""
+        return [{"field": name, "value": one.value, "origin": one.origin} for name, one in self.fields.items()]
 
 
-class Loaded(Config):
+class Loaded(Answer, Config):
     """The effective values of a file, and what they say in the shared vocabulary."""
 
     __slots__ = ()
 
-    def _repr_html_(self) -> str:
-        rows = [(key, one.value, one.origin) for key, one in self.settings.items() if one.origin != "default"]
-        return table(f"{self.file}: {self.framework} {self.framework_version}", ("key", "value", "origin"), rows)
+    def page(self, language: Language = "en") -> Document:
+        """The settings that are not defaults."""
+        told = [(row["key"], row["value"], row["origin"]) for row in self.records() if row["origin"] != "default"]
+        title = f"{self.file}: {self.framework} {self.framework_version}"
+        return _values_document(title, ("key", "value", "origin"), told, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap show`."""
+        from accmap.cli.commands.show import to_json
+
+        return to_json(self, self.settings.values(), "en")
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each key."""
+        return [{"key": key, "value": one.value, "origin": one.origin} for key, one in self.settings.items()]
 
     @property
     def recipe(self) -> Recipe:
@@ -125,8 +158,8 @@ def _put(place: Any, path: Sequence[str | int], value: object) -> None:
         place[last] = value
 
 
-class Converted(NamedTuple):
-    """The other framework's file, and what became of every key of the source."""
+class ConvertedRecord(NamedTuple):
+    """The fields of `Converted`."""
 
     text: str
     rows: tuple[ReportRow, ...]
@@ -136,13 +169,50 @@ class Converted(NamedTuple):
     will_not_run: tuple[Refusal, ...] = ()
     """Why the written file loads into no run, or into one that stops."""
 
-    def _repr_html_(self) -> str:
-        stops = [(one.key or one.code, one.en, one.instead) for one in self.will_not_run]
-        lost = [(row.status, ", ".join(row.source), row.en) for row in self.rows if row.status in _TELLING]
-        head = table(WILL_NOT_RUN, ("key", "message", "instead"), stops) if stops else ""
-        return (
-            head + text(f"{self.framework} {self.version}", self.text) + table("", ("status", "from", "message"), lost)
-        )
+
+class Converted(Answer, ConvertedRecord):
+    """The other framework's file, and what became of every key of the source."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """Why the file will not run, what is lost, and its text."""
+        lost = [
+            (row.status, ", ".join(row.source), _said(row, language)) for row in self.rows if row.status in _TELLING
+        ]
+        return _written_document(self, ("status", "from", "message"), lost, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The text and its rows."""
+        return _written_json(self)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each key of the source."""
+        return [dict(row.to_json()) for row in self.rows]
+
+
+def _said(row: ReportRow | Refusal, language: Language) -> str:
+    return row.zh if language == "zh" else row.en
+
+
+def _written_document(
+    made: ConvertedRecord | UpgradedRecord, heads: Sequence[str], rows: Sequence[Sequence[object]], language: Language
+) -> Document:
+    from accmap.cli.pages.document import Section, note, table
+
+    refusals = made.will_not_run
+    stops = table(
+        ("key", "message", "instead"), [(one.key or one.code, _said(one, language), one.instead) for one in refusals]
+    )
+    told = [*([note(WILL_NOT_RUN, "bad")] if stops else []), *stops]
+    parts = [*told, Section("", table(heads, rows))] if rows else told
+    name = f"{getattr(made, 'framework', 'mindformers')} {made.version}"
+    return text_document(name, (), parts, {name: made.text})
+
+
+def _written_json(made: ConvertedRecord | UpgradedRecord) -> dict[str, Any]:
+    rows = [row.to_json() for row in made.rows]
+    return {"text": made.text, "rows": rows, "will_not_run": [one.en for one in made.will_not_run]}
 
 
 @checked_call
@@ -202,8 +272,8 @@ def convert(
     )
 
 
-class Upgraded(NamedTuple):
-    """The newer YAML, and what became of every key of the older one."""
+class UpgradedRecord(NamedTuple):
+    """The fields of `Upgraded`."""
 
     text: str
     rows: tuple[ReportRow, ...]
@@ -213,9 +283,24 @@ class Upgraded(NamedTuple):
     will_not_run: tuple[Refusal, ...] = ()
     """Why the written file loads into no run, or into one that stops."""
 
-    def _repr_html_(self) -> str:
+
+class Upgraded(Answer, UpgradedRecord):
+    """The newer YAML, and what became of every key of the older one."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """Why the file will not run, what moved, and its text."""
         fates = [(one.kind, ", ".join(one.before), ", ".join(one.after)) for one in self.changes if one.kind != "kept"]
-        return text(f"mindformers {self.version}", self.text) + table("", ("fate", "from", "to"), fates)
+        return _written_document(self, ("change", "from", "to"), fates, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The text and its rows."""
+        return _written_json(self)
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each key of the older file."""
+        return [dict(one.to_json()) for one in self.changes]
 
 
 @checked_call
@@ -258,7 +343,7 @@ def upgrade(
     )
 
 
-class Differences(tuple["Difference", ...]):
+class Differences(Answer, tuple["Difference", ...]):
     """Every field of two runs, in a tuple that shows itself as a table in a notebook, and the verdict on them."""
 
     verdict: str
@@ -266,20 +351,41 @@ class Differences(tuple["Difference", ...]):
     not_compared: tuple[Unseen, ...]
     """What is relevant and was not compared."""
 
-    def __new__(cls, found: Comparison) -> Differences:
+    comparison: Comparison
+    sides: tuple[Recipe, ...]
+
+    def __new__(cls, found: Comparison, sides: Sequence[Recipe]) -> Differences:
         """The rows of a comparison."""
         made = super().__new__(cls, own(found.rows))
-        made.verdict = found.verdict
-        made.not_compared = found.unseen
+        known = {"verdict": found.verdict, "not_compared": found.unseen, "comparison": found, "sides": tuple(sides)}
+        vars(made).update(known)
         return made
 
-    def _repr_html_(self) -> str:
-        rows = [
-            (row.field, None if row.a is None else row.a.value, None if row.b is None else row.b.value, row.status)
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"an answer does not change: {name} cannot be set to {value!r}")
+
+    def page(self, language: Language = "en") -> Document:
+        """The page of `accmap diff`."""
+        from accmap.cli.commands.diff import diff_document
+
+        return diff_document(self.comparison, self.sides, language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap diff`."""
+        return self.comparison.to_json(self.sides, "en")
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each field."""
+        return [
+            {
+                "field": row.field,
+                "a": None if row.a is None else row.a.value,
+                "b": None if row.b is None else row.b.value,
+                "status": row.status,
+                "impact": row.impact,
+            }
             for row in self
-            if row.status != "equal"
         ]
-        return table(f"{len(rows)} of {len(self)} differ", ("field", "a", "b", "status"), rows)
 
 
 @checked_call
@@ -289,4 +395,5 @@ def diff(a: Source, b: Source, options: ReadOptions | None = None) -> Difference
     from accmap.mapper.recipe.reading import recipe_of
 
     configs = [with_own_settings(as_config(side, options)) for side in (a, b)]
-    return Differences(compare(configs, [recipe_of(config) for config in configs]))
+    sides = [recipe_of(config) for config in configs]
+    return Differences(compare(configs, sides), sides)

@@ -39,7 +39,7 @@ def _words(language: Language) -> Callable[..., str]:
 
 def logs_parts(report: Report, language: Language) -> Iterator[Part]:
     """The verdict on each run, the charts, what was judged and what the logs say."""
-    word, charts = _words(language), _charts(report, language)
+    word, charts = _words(language), log_charts(report, language)
     runs = [f"{report.letter(run)}: {run.name}" for run in report.runs]
     for at, comparison in enumerate(report.comparisons):
         pair = f"{_pair_name(report, comparison)}: " if len(report.runs) > 2 else ""
@@ -60,7 +60,7 @@ def _pair_name(report: Report, comparison: Comparison) -> str:
     return f"{report.letter(comparison.b)} / {report.letter(comparison.a)}"
 
 
-def _charts(report: Report, language: Language) -> list[Chart]:
+def log_charts(report: Report, language: Language) -> list[Chart]:
     """Losses, their differences, norms and rates; a chart without values is left out."""
     runs = [(index, report.letter(run), run) for index, run in enumerate(report.runs)]
     pairs = [

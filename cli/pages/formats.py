@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from ...schemas.border.text_output import json_text, markdown, markdown_code, page, paint, trust_text, visible
 from ...schemas.fast_records import TYPE_CHECKING
 from ..terminal import columns, line_limit, wants_colour, wrap
@@ -46,7 +48,14 @@ def write_document(
     if form == "markdown":
         return trust_text("".join(f"{line}\n" for line in _markdown_lines(document)))
     limit = line_limit()
-    return page(row for line, indent in _text_lines(document) for row in wrap(line, limit, indent))
+    return page(row for line, indent in _text_lines(document, wants_colour()) for row in wrap(line, limit, indent))
+
+
+def text_lines(document: Document, width: int, most: int) -> list[str]:
+    """The first lines of the text, without colour."""
+    rows = (visible(row) for line, indent in _text_lines(document, False) for row in wrap(line, width, indent))
+    found = list(islice(rows, most + 1))
+    return found if len(found) <= most else [*found[: most - 1], "…"]
 
 
 def _markdown_lines(document: Document) -> Iterator[str]:
@@ -152,9 +161,8 @@ _MARKDOWN: dict[str, Callable[..., Iterator[str]]] = {
 }
 
 
-def _text_lines(document: Document) -> Iterator[tuple[str, str]]:
+def _text_lines(document: Document, colour: bool) -> Iterator[tuple[str, str]]:
     """Lines, each with the indent of the rows that it may go on in."""
-    colour = wants_colour()
     yield paint(document.title, "bold", colour), ""
     yield from _text_parts(document.parts, "", colour)
     if document.footer:

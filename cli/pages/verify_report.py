@@ -233,6 +233,12 @@ def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
             yield Section(verdict(name), table([""] * len(rows[0]), rows), name, len(rows))
 
 
+def table_rows(answer: Answer) -> Iterator[dict[str, Any]]:
+    """Every quantity that was compared, with the name of its table."""
+    for name in _TABLES:
+        yield from ({"table": name, **row} for row in _table_rows(answer, name))
+
+
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:
     place = [Words(" "), Words(failure["where"], is_code=True)] if failure["where"] else []
     yield Note([Words(f"{failure['side']}: {failure['reason']}"), *place], "bad")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html.parser
+import json
 import re
 import subprocess
 import sys
@@ -18,8 +19,10 @@ from writing_logs import falling, megatron_run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+SOUND = EXAMPLES / "qwen3_dense" / "mindformers.yaml"
 SCRIPT, YAML = EXAMPLES / "planted" / "megatron.sh", EXAMPLES / "planted" / "mindformers.yaml"
 FUNCTIONS = {"convert", "diff", "explain", "lint", "load", "logs", "lr", "pair", "verify"}
 
@@ -81,7 +84,7 @@ def test_logs(tmp_path: Path) -> None:
     answer = accmap.logs(tmp_path / "a.log", tmp_path / "b.log", experiment="repeat")
     assert answer.answer in ("match", "partial", "undecided")
     assert len(answer.report.runs) == 2
-    assert "<table>" in answer._repr_html_()
+    assert "<svg" in answer._repr_html_()
 
 
 def test_explaining() -> None:
@@ -93,9 +96,11 @@ def test_explaining() -> None:
 def test_findings_show_the_worst_first() -> None:
     found = accmap.lint(SCRIPT, YAML)
     shown = found._repr_html_()
-    severities = re.findall("<td>(error|warning|info)</td>", shown)
-    assert (severities[0], severities[-1], len(severities)) == ("error", "info", len(found.diagnostics))
-    assert re.findall(r"<td>([A-Z]{3}\d{3})</td>", shown)[0] == "MAP072"
+    severities = re.findall('<article data-group="(error|warning|info)"', shown)
+    assert (severities[0], severities[-1]) == ("error", "info")
+    codes = re.findall(r"<(?:h4|li)>(?:<a [^>]*>)?([A-Z]{3}\d{3})", shown)
+    assert codes[0] == "MAP072"
+    assert sorted(codes) == sorted(one.kind.code for one in found.diagnostics)
 
 
 @pytest.mark.parametrize(
@@ -150,8 +155,93 @@ def test_answers_show_themselves(tmp_path: Path) -> None:
         page = Tags()
         page.feed(answer._repr_html_())
         assert page.open == []
-        assert page.seen <= {"p", "b", "table", "thead", "tbody", "tr", "th", "td", "pre"}
-        assert page.seen
+        assert not page.seen & {"script", "img", "iframe", "link", "object", "embed"}
+        assert {"h1", "style"} <= page.seen
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """One answer of each function that needs no framework."""
+    folder = tmp_path_factory.mktemp("answers")
+    for name in ("a.log", "b.log"):
+        (folder / name).write_text(megatron_run(falling(3000)))
+    return {
+        "load": accmap.load(SCRIPT),
+        "recipe": accmap.load(SCRIPT).recipe,
+        "convert": accmap.convert(SCRIPT),
+        "upgrade": accmap.upgrade(SOUND),
+        "pair": accmap.pair(SCRIPT),
+        "diff": accmap.diff(SCRIPT, YAML),
+        "lint": accmap.lint(SCRIPT, YAML),
+        "lr": accmap.lr(SCRIPT, YAML),
+        "logs": accmap.logs(folder / "a.log", folder / "b.log"),
+        "explain": accmap.explain("NET016"),
+    }
+
+
+NAMES = ("load", "recipe", "convert", "upgrade", "pair", "diff", "lint", "lr", "logs", "explain")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_is_short_and_whole(answers: dict[str, Any], name: str) -> None:
+    """A summary of at most 20 lines; all of it as JSON values, in a page and in a table."""
+    answer = answers[name]
+    shown = repr(answer)
+    assert len(shown.splitlines()) <= 20
+    assert max(map(len, shown.splitlines())) <= 120
+    json.dumps(answer.to_dict())
+    assert answer.records()
+    assert answer.page("zh").title
+    pandas = pytest.importorskip("pandas")
+    frame = answer.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert len(frame) == len(answer.records())
+
+
+def test_without_pandas_the_missing_package_is_named(answers: dict[str, Any], monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ModuleNotFoundError, match="pandas"):
+        answers["diff"].to_pandas()
+
+
+@pytest.mark.parametrize("name", ["lr", "logs"])
+def test_curves_are_drawn_by_the_page_or_on_ones_own_axes(answers: dict[str, Any], name: str) -> None:
+    drawn = answers[name].plot()
+    shown = drawn._repr_html_()
+    assert shown.startswith("<iframe srcdoc=")
+    assert "Content-Security-Policy" in shown
+    assert len(repr(drawn).splitlines()) == 1
+
+    class Axes:
+        """What is called of matplotlib's axes."""
+
+        def __init__(self) -> None:
+            self.drawn: list[str] = []
+
+        def plot(self, _steps: Any, _values: Any, label: str, linestyle: str) -> None:
+            self.drawn.append(label + linestyle)
+
+        def set_title(self, text: str) -> None:
+            self.drawn.append(text)
+
+        set_xlabel = set_title
+
+        def legend(self) -> None:
+            """The names of the curves."""
+
+    axes = Axes()
+    assert answers[name].plot(ax=axes) is axes
+    assert [one[-1] for one in axes.drawn[:2]] == ["-", "-"]
+    assert axes.drawn[1].endswith("--")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_answer_does_not_change(answers: dict[str, Any], name: str) -> None:
+    field = {"diff": "verdict", "load": "file", "recipe": "file"}.get(
+        name, answers[name]._fields[0] if name != "diff" else ""
+    )
+    with pytest.raises(AttributeError):
+        setattr(answers[name], field, None)
 
 
 @pytest.mark.parametrize(
