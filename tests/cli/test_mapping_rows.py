@@ -41,7 +41,7 @@ def test_every_key_is_described() -> None:
 def test_a_table_is_as_the_schema_that_its_first_line_names(accmap: Any, path: Path) -> None:
     kind = SCHEMAS_OF_FILES[path]
     answer = accmap("schema", "--check", str(path))
-    assert (answer.code, answer.out) == (0, f"{path} matches the schema {kind} says\n")
+    assert (answer.code, answer.out) == (0, f"{path} matches the schema {kind}\n")
     assert json.loads((ROOT / "mappings" / f"{kind}.schema.json").read_text("utf-8")) == schema_of(kind)
 
 
@@ -53,8 +53,12 @@ def test_every_table_of_rows_names_its_schema() -> None:
 
 PLANTED = [
     ("lens: float32_flag", "lens: float32_flg", '.lens is "float32_flg"; it must be one of "float32_flag",'),
-    ("resolved: attention_softmax", "resolve: attention_softmax", '.model has no "resolve" (did you mean resolved?)'),
-    ("unless:", "unles:", 'in_fp32 has no "unles" (did you mean unless?)'),
+    (
+        "resolved: attention_softmax",
+        "resolve: attention_softmax",
+        '.model does not have "resolve" (did you mean resolved?)',
+    ),
+    ("unless:", "unles:", 'in_fp32 does not have "unles" (did you mean unless?)'),
     ("[attention.flash, eq, true], [env", "[attention.flsh, eq, true], [env", 'is "attention.flsh"; it must be one of'),
     (
         "key: softmax_compute_dtype",
