@@ -241,7 +241,8 @@ def convert(
 
     What is written is read back; ReadBackError where it is something else than the rows say, unless `read_back` is off.
     UnreadableError where the source's own framework would not start it. Without `version` and `dialect` the options say
-    them, as they do for a file of that framework.
+    them, as they do for a file of that framework; where both files are YAMLs, they then say nothing of the source, as
+    `accmap convert --mindformers` does. With `version` they name the source's own.
     """
     from accmap.mapper.preconditions import refusals_of_text, require_accepted
     from accmap.mapper.translate.read_back import require_said, text_of
@@ -251,10 +252,11 @@ def convert(
     if to is not None:
         require_word("to", to, FRAMEWORKS)
     require_word("language", language, LANGUAGES)
-    config = as_config(source, options)
+    reading = options or ReadOptions()
+    of_target = to == "mindformers" and version is None
+    config = as_config(source, reading._replace(mindformers=None, dialect=None) if of_target else reading)
     require_training(config)
     require_accepted(config)
-    reading = options or ReadOptions()
     if version is not None:  # the file is read: only that of what is written counts any more
         reading = reading._replace(megatron=version, mindformers=version)
     reading = reading._replace(dialect=dialect or reading.dialect)

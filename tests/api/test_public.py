@@ -46,6 +46,16 @@ def test_converting_there_and_back(tmp_path: Path) -> None:
     assert "--num-layers 4" in back.text
 
 
+def test_options_name_the_target_where_both_files_are_yamls(tmp_path: Path) -> None:
+    source = tmp_path / "old.yaml"
+    text = (Path(SCRIPT).parent / "mindformers.yaml").read_text("utf-8")
+    source.write_text(text.replace("\n    compute_dtype:", "\n    residual_dtype: float32\n    compute_dtype:"), "utf-8")
+    options = accmap.ReadOptions(mindformers="1.8")  # which would not start the source
+    assert accmap.convert(str(source), "mindformers", options=options).version == "1.8"
+    with pytest.raises(accmap.UnreadableError, match="residual_dtype"):
+        accmap.convert(str(source), "mindformers", version="1.9", options=options)
+
+
 def test_what_would_not_start_is_not_converted_in_silence(tmp_path: Path) -> None:
     script = tmp_path / "run.sh"
     script.write_text(Path(SCRIPT).read_text("utf-8").replace("--bf16", "--bf16 --fp16", 1))
