@@ -71,7 +71,7 @@ NO_FAULTS = {
 
 
 UNEQUAL = {
-    "1.6": ("DEF509", "DEF539", "NET037"),
+    "1.6": ("DEF509", "DEF539", "DEF558", "NET037"),
     "deepseek_v3-2.0-dynamic": ("SCH080",),
     "deepseek_v3-2.1-dynamic": ("SCH080",),
 }

@@ -18,7 +18,7 @@ from ...mapper.recipe.reading import recipe_of, side_of
 from ...mapper.translate.megatron_file import words_of
 from ...mapper.translate.mindformers_file import put as put_at
 from ...mapper.translate.yaml_text import block
-from ...mappings.keys_compiled import DATASET, DATASET_TASK
+from ...mappings.keys_compiled import DATASET, DATASET_TASK, LEADING_DENSE_LAYERS
 from ...mappings.tables import field_named, table
 from ...schemas.config import ReadOptions, explicit_of
 from ...schemas.fast_records import NamedTuple
@@ -297,13 +297,22 @@ def small_file(config: Config, sizes: Sizes) -> SmallFile:
     """The file with these sizes."""
     fields: dict[FieldName, Value] = {field_named(name): value for name, value in sizes.items() if value is not None}
     fields |= ONE_PROCESS | _vocabulary(config, sizes.get(VOCABULARY))
-    found = _write_small(config, _keys(config, fields))
+    found = _write_small(config, {**_keys(config, fields), **_leading_dense_layers(config, sizes)})
     for _round in range(_ROUNDS):
         apart = _differing_sizes(sizes_of(found.config), sizes)
         if not apart:
             break
         found = _write_small(found.config, _keys(found.config, {field_named(name): sizes[name] for name in apart}))
     return found
+
+
+def _leading_dense_layers(config: Config, sizes: Sizes) -> dict[str, Value | Omitted]:
+    """The keys that count more dense layers than there are: without experts no field says them."""
+    layers = sizes.get(LAYERS)
+    if sizes.get(EXPERTS) is not None or not isinstance(layers, int):
+        return {}
+    given = ((key, config.value(key)) for key in LEADING_DENSE_LAYERS)
+    return {key: layers for key, value in given if isinstance(value, int) and value > layers}
 
 
 def _is_same_size(found: Value, wanted: Value) -> bool:
