@@ -49,7 +49,9 @@ def test_converting_there_and_back(tmp_path: Path) -> None:
 def test_options_name_the_target_where_both_files_are_yamls(tmp_path: Path) -> None:
     source = tmp_path / "old.yaml"
     text = (Path(SCRIPT).parent / "mindformers.yaml").read_text("utf-8")
-    source.write_text(text.replace("\n    compute_dtype:", "\n    residual_dtype: float32\n    compute_dtype:"), "utf-8")
+    source.write_text(
+        text.replace("\n    compute_dtype:", "\n    residual_dtype: float32\n    compute_dtype:"), "utf-8"
+    )
     options = accmap.ReadOptions(mindformers="1.8")  # which would not start the source
     assert accmap.convert(str(source), "mindformers", options=options).version == "1.8"
     with pytest.raises(accmap.UnreadableError, match="residual_dtype"):
