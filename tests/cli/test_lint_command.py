@@ -460,7 +460,7 @@ def test_a_plugin_is_loaded_only_when_it_is_named(
 
 def test_explain_and_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "NET001"]) == 0
-    assert "What it checks" in capsys.readouterr().out
+    assert "Check" in capsys.readouterr().out
     assert main(["explain", "net001", "--lang", "zh"]) == 0
     assert "检查内容" in capsys.readouterr().out
     assert main(["explain", "NET00X1"]) == 2
