@@ -14,6 +14,7 @@ import json
 import os
 import re
 from array import array
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -300,10 +301,14 @@ def distributed_units(
     at = len(nothing)
     keys = _keys(weights, build)
     _check_types(weights, keys)
+    lengths: dict[tuple[str, Shape], int] = {}
     for name, weight in weights.items():
         key, stacked = keys[name]
         piece = _PlacedWeight(key, stacked, weight, 0, 0, 0)
-        length = write_archive(lambda _data: None, tensor(weight, 0, piece.shape), [(weight.size, None)])
+        form = weight.dtype, piece.shape
+        if form not in lengths:
+            lengths[form] = write_archive(lambda _data: None, tensor(weight, 0, piece.shape), [(weight.size, None)])
+        length = lengths[form]
         if held[-1] and at + length > shard_bytes:
             held.append({})
             at = 0
@@ -317,7 +322,8 @@ def distributed_units(
     states = list(_states(keys, build))
     yield Unit(f"{folder}/{COMMON}", {}, "bytes", start=_archive(dict(common)))
     yield Unit(f"{folder}/{_CONFIG}", {}, "bytes", start=_CONFIGURATION.encode())
-    yield Unit(f"{folder}/{METADATA}", {}, "bytes", start=write_pickle(_metadata(pieces, states, len(nothing))))
+    metadata = partial(_metadata, pieces, states, len(nothing))
+    yield Unit(f"{folder}/{METADATA}", {}, "bytes", start=lambda: write_pickle(metadata()))
 
 
 def _check_types(weights: Mapping[str, Weight], keys: Mapping[str, tuple[str, tuple[tuple[int, int], ...]]]) -> None:

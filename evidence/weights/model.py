@@ -85,8 +85,9 @@ def _writer_in(folder: str, names: set[str]) -> Literal["huggingface", "mindform
     if FILE not in names or not names.isdisjoint(_MINDFORMERS):
         return "mindformers"
     files = sorted(name for name in names if name.endswith(".safetensors"))
-    read_by = {_writer_of(os.path.join(folder, name)) for name in files}
-    return "huggingface" if "huggingface" in read_by else "mindformers"
+    # The first file of a published checkpoint tells; there can be hundreds.
+    is_transformers = any(_writer_of(os.path.join(folder, name)) == "huggingface" for name in files)
+    return "huggingface" if is_transformers else "mindformers"
 
 
 def _writer_of(path: str) -> Literal["huggingface", "mindformers"]:

@@ -169,8 +169,8 @@ class Unit(NamedTuple):
     iteration: int = 0
     models: tuple[str, ...] = ("model",)
     """A shard's model chunks; with several, a weight's name begins with that of its chunk."""
-    start: bytes = b""
-    """What stands before the weights."""
+    start: bytes | Callable[[], bytes] = b""
+    """What stands before the weights, or what makes it when the file is written."""
     shapes: Mapping[str, Shape] = {}
     """The shape under which a piece is stored, where it is one of several."""
 
@@ -624,7 +624,8 @@ def _fill(unit: Unit, write: Callable[[Buffer], None], blocks: Iterator[Buffer |
         storages = ((weight.size, iter(blocks.__next__, None)) for weight in weights.values())
         write_archive(write, shard_content(_by_chunk(unit), unit.iteration), storages)
         return
-    write(unit.start if unit.form != "safetensors" else header_bytes(weights.items()))
+    start = unit.start if isinstance(unit.start, bytes) else unit.start()
+    write(start if unit.form != "safetensors" else header_bytes(weights.items()))
     for name, weight in weights.items():
         own = iter(blocks.__next__, None)
         if unit.form == "distcp":
