@@ -43,6 +43,7 @@ from .weight import (
     Place,
     Stored,
     join_weights,
+    list_names,
     matrix_at,
     raise_denied,
     raise_duplicate,
@@ -396,13 +397,14 @@ def _headers(
 ) -> Mapping[str, Mapping[str, Stored]]:
     """The header of each file of a folder; every one that its index names is there and holds what the index says."""
     files = sorted(set(table.values())) or [name for name in names if name.endswith((".safetensors", ".bin"))]
-    headers: dict[str, dict[str, Stored]] = {}
-    for file in files:
-        path = os.path.join(folder, os.path.basename(file))
-        if not os.path.isfile(path):
-            needed = next((name for name, stands in table.items() if stands == file), file)
-            raise_unreadable(say.missing_shard(file=path, needed=needed), path)
-        headers[file] = read_parameters(path)
+    paths = {file: os.path.join(folder, os.path.basename(file)) for file in files}
+    absent = [file for file, path in paths.items() if not os.path.isfile(path)]
+    if absent:
+        needed = next((name for name, stands in table.items() if stands == absent[0]), absent[0])
+        first = paths[absent[0]]
+        named = list_names((first, *absent[1:]))
+        raise_unreadable(say.missing_shard(file=named, needed=needed), first)
+    headers = {file: read_parameters(path) for file, path in paths.items()}
     for name, file in table.items():
         if name not in headers[file]:
             raise_unreadable(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap.cli import progress
 from accmap.evidence.weights import target_files, weight
 
 np = pytest.importorskip("numpy")
@@ -227,6 +228,18 @@ def test_a_tensor_larger_than_a_shard_has_a_file_of_its_own(accmap: Callable[...
     assert [file["tensors"] for file in large] == [1] * len(plan["oversized"])
     answer = accmap(*words, "-o", "out")
     assert (answer.code, f"own: {len(large)} tensors" in answer.out) == (0, True)
+
+
+def test_progress_tells_bytes_speed_and_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(progress, "busy_with", lambda what: told.append(what.en))
+    monkeypatch.setattr(progress, "_began_bytes", [])
+    for now, done in ((0.0, 1 << 30), (0.1, 2 << 30), (4.0, 3 << 30)):
+        progress.report_bytes(done, 63 << 30, "2/9 a.safetensors", lambda now=now: now)
+    assert told == [
+        "2/9 a.safetensors: 1.0 GiB of 63.0 GiB",
+        "2/9 a.safetensors: 3.0 GiB of 63.0 GiB, 512.0 MiB/s, 2:00 left",
+    ]
 
 
 @pytest.mark.parametrize(
