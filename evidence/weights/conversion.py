@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.differences import differences
@@ -222,7 +223,9 @@ def _write_files(request: Request, plan: Plan, writer: Writer, progress: Report)
     if request.part is not None:
         return write_units(writer, _own_tasks(request, plan), request.workers, progress)
     if request.finish:
-        kept = [(unit, writer.keep(unit)) for unit in tasks]
+        # Reading and summing leave the interpreter free.
+        with ThreadPoolExecutor(request.workers) as pool:
+            kept = list(zip(tasks, pool.map(writer.keep, tasks), strict=True))
         absent = [unit.path for unit, written in kept if written is None]
         if absent:
             said = say.not_finished(count=len(absent), files=len(tasks), path=request.output, names=list_names(absent))

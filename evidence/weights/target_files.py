@@ -248,6 +248,8 @@ class Writer:
         self._files: dict[str, dict[str, Any]] = {}
         self.size = 0
         """Bytes that were written, of files that are not whole yet, too."""
+        self.kept = 0
+        """Bytes of weights in files that stood there finished."""
         self._not_finite: list[tuple[str, int, int, str]] = []
         self.findings: list[Diagnostic] = []
         os.makedirs(folder, exist_ok=True)
@@ -330,7 +332,7 @@ class Writer:
         path = os.path.join(self.folder, *unit.path.split("/"))
         kept = self.keep(unit)
         if kept is not None:
-            self.size += unit.size
+            self.kept += unit.size
             progress()
             return kept
         _remove(_record_path(path))
@@ -433,8 +435,9 @@ class Progress(NamedTuple):
     files: int
     path: str
     done: int
-    """Bytes of weights that are written."""
+    """Bytes that are written, without those of files that stood there finished."""
     total: int
+    """Bytes that have to be written, without those, too."""
 
 
 Report = Callable[[Progress], None]
@@ -449,7 +452,7 @@ def write_units(writer: Writer, units: Sequence[Unit], workers: int, report: Rep
     for number, unit in enumerate(units, 1):
 
         def progress(number: int = number, path: str = unit.path) -> None:
-            report(Progress(number, len(units), path, writer.size, total))
+            report(Progress(number, len(units), path, writer.size, total - writer.kept))
 
         progress()
         written.append(writer.write(unit, progress))
@@ -466,7 +469,7 @@ def _write_with_workers(writer: Writer, units: Sequence[Unit], workers: int, rep
 
     total = sum(unit.size for unit in units)
     context = get_context("fork")
-    counts = context.RawArray("Q", workers)
+    counts = context.RawArray("Q", 2 * workers)
     answers: dict[Any, tuple[Any, list[str]]] = {}
     done: dict[str, Written] = {}
     try:
@@ -490,7 +493,9 @@ def _write_with_workers(writer: Writer, units: Sequence[Unit], workers: int, rep
                 writer.accept(written.path, entry)
                 if not written.resumed:
                     note_written(os.path.join(writer.folder, written.path), written.size)
-            report(Progress(min(len(done) + 1, len(units)), len(units), "", sum(counts), total))
+            report(
+                Progress(min(len(done) + 1, len(units)), len(units), "", sum(counts[::2]), total - sum(counts[1::2]))
+            )
     finally:
         for process, _ in answers.values():
             process.terminate()
@@ -517,7 +522,7 @@ def _work(writer: Writer, units: Sequence[Unit], connection: Any, counts: Any, n
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def progress() -> None:
-        counts[number] = writer.size
+        counts[2 * number : 2 * number + 2] = writer.size, writer.kept
 
     try:
         for unit in units:

@@ -66,7 +66,7 @@ def test_workers_and_parts_write_the_same_files(
         assert json.loads(answer.out)["part"] == [rank + 1, 3]
         for name in names:
             monkeypatch.delenv(name)
-    assert convert("parts", "--finish").code == 0
+    assert convert("parts", "--finish", "--workers", "2").code == 0
     assert content(tmp_path / "parts") == whole
 
 
