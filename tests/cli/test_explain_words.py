@@ -36,7 +36,7 @@ _NAME = re.compile(r"(?<![\w./{-])(--[a-z][\w-]+|[a-z][a-z0-9]*(?:[._][a-z0-9]+)
 _FILE = (".py", ".json", ".txt", ".toml", "example.yaml")
 NOT_SETTINGS = {
     "e.g", "torch_dist", "set_seed", "noaux_tc", "--key", "safe_load", "high_precision", "learned_absolute",
-    "get_optimizer_param_scheduler", "check_runner_config",
+    "get_optimizer_param_scheduler", "check_runner_config", "gbs_aux_loss",
 }  # fmt: skip
 """Words of messages that are functions and values."""
 
@@ -106,6 +106,8 @@ def every_name() -> dict[str, str]:
     names |= dict.fromkeys(SECTIONS, "section")
     names |= dict.fromkeys(vocabulary(), "field")
     names |= {one: "read by a row" for of, side in _sides() if of == "mindformers" for one in side.read}
+    launch = load_table((ROOT / "schemas" / "mindformers" / "launch_options.yaml").read_text("utf-8"))
+    names |= {row[0]: "option of a launch" for row in launch["OPTIONS"] if row[0] != "--help"}
     names |= {field: "field of a rule" for code in codes() for field in rule(code).fields if not field.endswith(".")}
     return names | dict.fromkeys(mentioned(), "word of a message")
 
