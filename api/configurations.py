@@ -46,11 +46,11 @@ def _values_document(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], language: Language
 ) -> Document:
     """Values with their origin, which is named in the language."""
-    from accmap.cli.pages.document import Document, Verdict, table
+    from accmap.cli.pages.document import Document, table
     from accmap.schemas.shared_words import term
 
     named = [(name, value, term(str(origin), language)) for name, value, origin in rows]
-    return Document(title, language, [Verdict(title, ""), *table(heads, named)])
+    return Document(title, language, table(heads, named))
 
 
 class NamedRecipe(Answer, Recipe):

@@ -93,12 +93,12 @@ def draw(charts: Sequence[Chart], title: str, axes: Any) -> Any:
 
 def text_document(title: str, facts: Sequence[str], parts: Sequence[Part], files: Mapping[str, str]) -> Document:
     """A title with facts, parts, and the text of each file."""
-    from accmap.cli.pages.document import Code, Document, Section, Verdict
+    from accmap.cli.pages.document import Code, Document, Section, bullets
 
     shown = [
         Section(name, [Code(name, 1, text.splitlines())], f"file{at}") for at, (name, text) in enumerate(files.items())
     ]
-    return Document(title, "en", [Verdict(title, "", facts), *parts, *shown])
+    return Document(title, "en", [*bullets(facts), *parts, *shown])
 
 
 def own(value: Any_) -> Any_:

@@ -362,14 +362,14 @@ def dump_parts(answer: _Json, language: Language) -> Iterator[Any]:
     tone: Any = {"match": "good", "diverged": "bad"}.get(answer["verdict"], "open")
     if answer["kind"] == "precheck":
         yield Verdict(verdict(answer["verdict"]), tone, answer["files"])
-        yield from bullets(line.strip() for line in _precheck_lines(answer, word))
+        yield from bullets(line.strip() for line in _precheck_lines(answer, word, everything=True))
         return
     places = [
         word("other-places", side=side.upper(), names=", ".join(names))
         for side, names in answer.get("other_places", {}).items()
         if names
     ]
-    facts = [*_gap_summary_lines(answer, word), *_merged_lines(answer, word, language), *places]
+    facts = [*_gap_summary_lines(answer, word), *_merged_lines(answer, word, language, everything=True), *places]
     yield Verdict(verdict(answer["verdict"]), tone, [*answer["files"], *(line.strip() for line in facts)])
     for number, part in enumerate(answer["parts"]):
         lines = _part_lines(part, word, language, everything=True, colour=False, units=False)

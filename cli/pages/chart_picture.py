@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .document import Chart, Curve
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 760, 260, 84, 16, 12, 42
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 760, 260, 84, 36, 12, 42
 _MOST_POINTS = 800
 _DASHES = ("7 5", "2 3", "9 3 2 3", "4 2", "1 2")
 

@@ -29,6 +29,11 @@ from accmap.cli.pages.document import (
     Words,
 )
 from accmap.cli.pages.formats import write_document
+from accmap.cli.pages.verify_report import verify_document
+from accmap.verifier.verdict.comparison import Comparison, Divergence, NotCompared
+from accmap.verifier.verdict.comparison import Row as Measured
+from accmap.verifier.verification import Verification
+from accmap.verifier.worker.processes import WorkerFailure
 
 sys.path.insert(0, str(Path(__file__).parent / "hostile"))
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "dump"))
@@ -94,6 +99,30 @@ def written(accmap: Callable[..., Any], folder: Path, monkeypatch: pytest.Monkey
         return answer.out
 
     return write
+
+
+def verify_page() -> str:
+    """The page of a verification with one wrong row, a failure and both kinds of what was not compared."""
+    answer = Verification(
+        verdict="mismatch",
+        sides=("megatron", "mindformers"),
+        files=("a.sh", "b.yaml"),
+        shrunk={"model.num_layers": [32, 2]},
+        inputs=(),
+        tolerance=1e-5,
+        stage="all",
+        compared=(Comparison(loss=(Measured("1", 4.0, 5.0, 0.2, agrees=False), Measured("2", 4.0, 4.0, 0.0))),),
+        seeds=(0,),
+        stand_ins={"megatron": {"torch.cuda": "nothing"}},
+        not_compared=(NotCompared("run.seed", "drawn here"), NotCompared("a.b" * 60, "long")),
+        divergence=Divergence("decoder.layers.0.input_layernorm", "forward"),
+        divergence_fields=("norm.epsilon",),
+        differing=(),
+        failures={"mindformers": WorkerFailure("the process ended", "crash", log=("the kernel is gone",))},
+        versions={"torch": "2.9"},
+        cost={},
+    ).to_json()
+    return write_document(lambda language: verify_document(answer, language), "html", "en")
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -218,13 +247,13 @@ def opened_page(browser: Any, path: Path, **given: Any) -> tuple[Any, list[str]]
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", [*PAGES, "verify"])
 def test_a_page_fits_every_screen(
     browser: Any, written: Callable[..., str], name: str, tmp_path: Path, record_property: Callable[[str, str], None]
 ) -> None:
     """No wider than the screen, no text below 12 px, readable by assistive programs, whole on paper."""
     path = tmp_path / f"{name}.html"
-    path.write_text(written(name, "html"), "utf-8")
+    path.write_text(verify_page() if name == "verify" else written(name, "html"), "utf-8")
     axe = Path(pytest.importorskip("axe_playwright_python").__file__).with_name("axe.min.js").read_text("utf-8")
     for scheme in ("light", "dark"):
         for width in WIDTHS:
