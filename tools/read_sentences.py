@@ -121,6 +121,8 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             block = ""
         if bare.startswith("|"):
             yield from ((number, cell.strip()) for cell in bare.strip("|").split(" | ") if not set(cell) <= set(" -:|"))
+        elif bare.startswith("#"):
+            yield number, bare.lstrip("# ")
         elif bare:
             block, start = (f"{block} {bare}", start) if block else (bare[begins.end() if begins else 0 :], number)
 
