@@ -150,15 +150,8 @@ class HuggingFaceFiles:
         except UndecidedSizeError as error:
             raise_unreadable(say.open_size(file=error.file, fields=", ".join(error.fields)), error.file)
         parts = _parts_by_weight(dict.fromkeys((*wanted, *(view.wanted or ()))), family, layers)
-        weights: dict[str, Weight] = {}
-        taken: set[str] = set()
-        for name, one in parts.items():
-            held = [part for part in one.names if part in self._tensors]
-            taken.update(held)
-            if len(held) < len(one.names):
-                continue
-            with view.gather(name):
-                weights[name] = self._join(one, layout, wanted.get(name) if view.strict else None)
+        weights = self._weights(parts, layout, wanted, view)
+        taken = {part for one in parts.values() for part in one.names}
         repeats = {written: name for name, written in self._repeats(wanted, range(layers, layers + further))}
         taken.update(repeats)
         unasked = range(layers + further, layers + max(further, further_layers(self.config)))
@@ -176,6 +169,17 @@ class HuggingFaceFiles:
             EightBitWeights(dict(filter(itemgetter(1), eight_bit.items())), self._block, _SCALE),
             spelled,
         )
+
+    def _weights(
+        self, parts: Mapping[str, HuggingfaceParts], layout: Layout, wanted: Mapping[str, Shape], view: View
+    ) -> dict[str, Weight]:
+        """Each weight of which all parts are there."""
+        found: dict[str, Weight] = {}
+        for name, one in parts.items():
+            if all(part in self._tensors for part in one.names):
+                with view.gather(name):
+                    found[name] = self._join(one, layout, wanted.get(name) if view.strict else None)
+        return found
 
     def _repeats(self, wanted: Mapping[str, Shape], further: range) -> Iterator[tuple[str, str]]:
         """Weights and the tensors that repeat them: a tied output layer, and what a layer of prediction has again."""

@@ -130,9 +130,14 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
     small = len(shape) <= _MOST_AXES and all(0 <= size < _LARGEST for size in shape)
     if not small or prod(shape) * width != held:
         raise_garbled(path, say.of_does_not_take_bytes(tag=tag, dtype=dtype, shape=str(list(shape))[:80], held=held))
+    return _stored_pieces(path, tag, dtype, shape, values)
+
+
+def _stored_pieces(path: str, tag: str, dtype: str, shape: Shape, values: list[_Value]) -> Weight:
     places = [Place(path, value.offset, value.size) for value in values]
     if len(places) == 1:
         return Stored(tag, dtype, shape, places[0])
+    width = STORED[dtype][1]
     if any(place.size % width for place in places):
         raise_garbled(path, say.is_cut_within_a_number(tag=tag))
     parts = [Stored(tag, dtype, (place.size // width,), place) for place in places]

@@ -58,12 +58,18 @@ def _file(path: str) -> Found | None:
     return Found("mindformers", "ckpt", path) if path.endswith(".ckpt") else None
 
 
+def _megatron_form(names: set[str]) -> Literal["torch", "torch_dist"] | None:
+    """The form of Megatron-LM's checkpoint in a folder of these names; None if it is another one's."""
+    if ".metadata" in names or any(name.endswith(".distcp") for name in names):
+        return "torch_dist"
+    return "torch" if SHARD in names or any(_RANK.fullmatch(name) for name in names) else None
+
+
 def _folder(folder: str) -> Found | None:
     names = set(os.listdir(folder))
-    if ".metadata" in names or any(name.endswith(".distcp") for name in names):
-        return Found("megatron", "torch_dist", folder)
-    if SHARD in names or any(_RANK.fullmatch(name) for name in names):
-        return Found("megatron", "torch", folder)
+    form = _megatron_form(names)
+    if form is not None:
+        return Found("megatron", form, folder)
     if any(name.endswith(".safetensors") for name in names) or "param_name_map.json" in names:
         return Found(_writer_in(folder, names), "safetensors", folder)
     if FILE in names and any(name.startswith(PICKLED) and name.endswith(".bin") for name in names):

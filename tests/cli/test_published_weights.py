@@ -252,4 +252,4 @@ def test_a_block_without_sense_and_a_missing_file(accmap: Callable[..., Any], ei
     place.write_text(text, "utf-8")
     (tmp_path / "m" / "model-00002-of-00003.safetensors").unlink()
     answer = accmap(*words)
-    assert (answer.code, "model-00002-of-00003.safetensors is missing" in answer.err) == (2, True)
+    assert (answer.code, "EVD041" in answer.err, "model-00002-of-00003.safetensors" in answer.err) == (2, True, True)
