@@ -132,7 +132,9 @@ def choose_installation(
         return exact, None
     if closest and usable:
         return _nearest(usable, basis.version), None
-    return None, _explain_absence(basis, present, usable, buildable)
+    # a dynamic file of a later version is no dynamic file of an earlier one
+    readable = [] if dialect == "dynamic" else usable
+    return None, _explain_absence(basis, present, usable, buildable, readable)
 
 
 def wheel_of(framework: Framework, version: str) -> str | None:
@@ -145,8 +147,13 @@ def wheel_of(framework: Framework, version: str) -> str | None:
 
 
 def _explain_absence(
-    basis: Basis, present: Sequence[Installation], usable: Sequence[Installation], buildable: Sequence[str]
+    basis: Basis,
+    present: Sequence[Installation],
+    usable: Sequence[Installation],
+    buildable: Sequence[str],
+    readable: Sequence[Installation],
 ) -> MissingVersion:
+    """Why no installation serves; `readable` are those as whose version the file can be read."""
     framework, asked = basis.framework, basis.version
     if number_of(asked) not in map(number_of, buildable):
         known = ", ".join(buildable)
@@ -159,8 +166,8 @@ def _explain_absence(
         remedy = say.version_by_tree(framework=framework, asked=asked, nearest=nearest)
     else:
         remedy = say.version_by_preparing(framework=framework, asked=asked, nearest=nearest, wheel=wheel)
-    if basis.origin == "assumed" and usable:
-        further = say.version_was_assumed(framework=framework, other=_nearest(usable, asked).name)
+    if basis.origin == "assumed" and readable:
+        further = say.version_was_assumed(framework=framework, other=_nearest(readable, asked).name)
         remedy = Words(f"{remedy}{further}", f"{remedy.zh}{further.zh}")
     return MissingVersion(reason, remedy)
 

@@ -167,6 +167,16 @@ def test_a_version_that_cannot_be_built_has_no_remedy() -> None:
     assert "mindformers 1.6, 1.7, 1.8, 1.9, 2.0, 2.1, not of 1.5" in why.reason
 
 
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(("dialect", "offers"), [(None, True), ("dynamic", False)])
+def test_a_dynamic_file_is_not_to_be_read_as_an_older_version(dialect: Any, offers: bool) -> None:
+    _found, why = installations.choose_installation(
+        Basis("mindformers", "2.1", "assumed"), source=None, store=None, closest=False, dialect=dialect
+    )
+    assert why is not None
+    assert ("`--mindformers 1.9`" in str(why.remedy)) == offers
+
+
 class Pip:
     """What pip would do: it unpacks the wheel, or says why not."""
 
