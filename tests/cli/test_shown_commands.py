@@ -51,8 +51,17 @@ def words_of(line: str) -> list[str]:
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with everything that the pages name."""
+def bench(everything_named: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with everything that the pages name, which a test may change."""
+    shutil.copytree(everything_named, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def everything_named(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the pages name, written once."""
+    tmp_path = tmp_path_factory.mktemp("bench")
     for name in ("megatron.sh", "pretrain.sh", "gpu.sh", "npu.sh", "FILE", "A", "SRC"):
         shutil.copy(EXAMPLE / "megatron.sh", tmp_path / name)
     for name in ("mindformers.yaml", "train.yaml", "pretrain.yaml", "B"):
@@ -100,7 +109,6 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "a.sh").write_text(data_script("corpus_text_document"))
     (tmp_path / "b.yaml").write_text(data_yaml("corpus_text_document"))
     (tmp_path / "infer.log").write_text("These parameters are not loaded in the network: []\n")
-    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
