@@ -196,7 +196,7 @@ def test_fewer_samples_begin_again(pair: Run) -> None:
     found = pair(script("data"), yaml(WEIGHTED, samples=20, epochs=2))
     assert found["agreement"]["restart"] == 5
     assert found["agreement"]["first_different_step"]["step"] == 5
-    assert "From step 6 on" in found["problems"][0]["message"] + found["problems"][1]["message"]
+    assert "At step 6 one side restarts the data" in found["problems"][0]["message"] + found["problems"][1]["message"]
 
 
 @pytest.mark.parametrize(("micro", "placement"), [(1, "same"), (2, "micro-batches")])
@@ -485,7 +485,7 @@ def test_a_negative_id_is_wrong_without_any_vocabulary(accmap: Run, tmp_path: Pa
     write_data(tmp_path / "text", [[5, 6], [-1, 7]])
     answer = accmap("data", "check", "text")
     assert answer.code == 1
-    assert "the first is -1 at byte 8, token 0 of sequence 1" in answer.out
+    assert "The first is -1 at byte 8, token 0 of sequence 1" in answer.out
 
 
 def test_data_without_tokens_are_not_good(accmap: Run, tmp_path: Path) -> None:
