@@ -17,7 +17,7 @@ from .options import all_commands, group_members, options_of
 from .terminal import columns, given_columns, line_limit, pad, wants_colour, wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     import typer
@@ -92,9 +92,14 @@ def _options(command: Command, group: str | None, language: Language) -> Iterato
     if group is None:
         yield from _list_folded_groups(by_group, language)
         yield from _members(command.name, language)
-        yield ""
-        yield _heading(word("examples") + word("colon"))
-        yield from (f"  {line}" for line in EXAMPLES[command.name])
+        yield from _examples(EXAMPLES[command.name], language)
+
+
+def _examples(lines: Iterable[str], language: Language) -> Iterator[str]:
+    word = say.page("help", language)
+    yield ""
+    yield _heading(word("examples") + word("colon"))
+    yield from (f"  {line}" for line in lines)
 
 
 def _list_folded_groups(by_group: Mapping[str, Sequence[Option]], language: Language) -> Iterator[str]:
@@ -141,6 +146,7 @@ def _commands(family: str, language: Language) -> Iterator[str]:
     word = say.page("help", language)
     if family:
         yield from _members(family, language)
+        yield from _examples([EXAMPLES[f"{family} {name}"][0] for name in group_members(family)], language)
         return
     names = dict.fromkeys(name.partition(" ")[0] for name in all_commands())
     by_topic: dict[str, list[tuple[str, str]]] = {topic: [] for topic in TOPICS}

@@ -96,6 +96,15 @@ def test_each_page_has_a_few_examples_of_its_command() -> None:
     assert set(EXAMPLES) == set(all_commands())
 
 
+@pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_page_of_commands_has_examples_of_theirs(accmap, name: str, language: str) -> None:
+    page = accmap(*name.split(), "--help", "--lang", language).out
+    shown = [line.strip() for line in page.splitlines() if line.startswith(f"  accmap {name}".rstrip())]
+    assert 1 < len(shown) <= 4
+    assert all(line in (one for lines in EXAMPLES.values() for one in lines) for line in shown)
+
+
 def test_each_command_has_a_topic(accmap) -> None:
     assert set(TOPIC_OF.values()) | {topic for topic, *_ in FAMILIES.values()} == set(TOPICS)
     page = accmap("--help").out
