@@ -151,7 +151,8 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         model = "model: {model_config: {model_type: qwen3, architectures: Qwen3ForCausalLM}}"
         folder = "pretrained_model_dir: mindformers_tokenizer"
         (bench / "mindformers.yaml").write_text(f"use_legacy: False\nrun_mode: train\n{folder}\n{model}\n")
-    for option in ("-d", "-o"):
+    # A line that writes anew finds no place taken; one that goes on finds what the line before it wrote.
+    for option in () if {"--part", "--finish"} & {*words} else ("-d", "-o"):
         if option in words:
             target = bench / words[words.index(option) + 1]
             shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
