@@ -140,7 +140,7 @@ def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pyt
     ("text", "complaint"),
     [
         ('profil = "train"', "did you mean profile"),
-        ('select = ["NET1X"]', "no code NET1X"),
+        ('select = ["NET1X"]', "NET1X is not a code"),
         ('profile = "fast"', "must be one of align, train"),
         ("pairs = [{ megatron = 'a' }]", "needs mindformers"),
         ('severity = { NET001 = "loud" }', "must be one of"),
