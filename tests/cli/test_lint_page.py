@@ -378,4 +378,4 @@ def test_outside_of_a_repository(accmap, folder: Path, tmp_path_factory: pytest.
     copytree(folder / "planted", other / "planted")
     answer = accmap("lint", str(other / "planted"), "--since", "HEAD")
     assert answer.code == 2
-    assert "--since needs git" in answer.err
+    assert "--since needs the changed files from git" in answer.err

@@ -108,7 +108,7 @@ def test_the_linters_item_says_what_the_table_says() -> None:
     catalog: dict[str, Any] = load_table((ROOT / "rules/catalog/environment.yaml").read_text("utf-8"))
     said = catalog["ENV007"]["what"][0]
     sets = re.findall(
-        r"([\d.]+) to (?:MindSpore )?([\d.]+\d)(?: and CANN ([\d.]+[\w.]*\w))?",
+        r"([\d.]+) needs (?:MindSpore )?([\d.]+\d)(?: and (?:CANN )?([\d.]+[\w.]*\w))?",
         said,
     )
     assert len(sets) == 4
