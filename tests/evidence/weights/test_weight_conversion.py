@@ -440,7 +440,7 @@ def test_a_parallel_runs_slices_are_put_together(tmp_path: Path) -> None:
     assert all((back[name] == array).all() for name, array in found.items())
     assert open_checkpoint(str(folder)).iteration == 12
     (folder / "model-0000001-0000002.safetensors").unlink()
-    with pytest.raises(UnreadableError, match=r"model-0000001-0000002\.safetensors is missing"):
+    with pytest.raises(UnreadableError, match=r"model-0000001-0000002\.safetensors.* is missing"):
         open_checkpoint(str(folder))
 
 
