@@ -54,7 +54,7 @@ def test_the_first_step_that_differs_is_named(show: Run) -> None:
     assert other.code == 1
     assert "Step 2 is the first" in other.out
     one = (script("data"), yaml("data"), "--step", "1")
-    assert show(*one).out.startswith("Step 1: both sides feed the same tokens, masked and placed alike.")
+    assert show(*one).out.startswith("Step 1: both sides use the same tokens, masks and positions.")
     assert show(*one, "--lang", "zh").out.startswith("第 1 步：两侧输入相同")
 
 

@@ -119,7 +119,7 @@ def test_a_closed_pipe_ends_quietly() -> None:
 
 
 def test_a_group_names_its_members(accmap) -> None:
-    assert accmap("dump").err.splitlines()[0] == "accmap: dump needs one of config or compare or scan"
+    assert accmap("dump").err.splitlines()[0] == "accmap: dump must be followed by config or compare or scan"
     assert "not 'compara'" in accmap("dump", "compara", "a", "b").err
     assert "compare" in accmap("dump", "--help").out
 

@@ -234,9 +234,9 @@ def test_the_pages(language: Any) -> None:
 
 
 @pytest.mark.parametrize(("parsed", "own", "said"), [
-    (True, True, " (the launch as its own parser reads it)"),
-    (True, False, " (the small launch as Megatron-LM's own parser reads it; "),
-    (False, True, " (the launch as accmap reads it; "),
+    (True, True, " (the launch, parsed by its own parser)"),
+    (True, False, " (the small launch, parsed by Megatron-LM's parser; "),
+    (False, True, " (the launch, parsed by accmap, "),
     (None, None, "  /t"),
 ])  # fmt: skip
 def test_whose_launch_was_parsed_is_said(parsed: bool | None, own: bool | None, said: str) -> None:

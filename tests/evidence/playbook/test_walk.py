@@ -32,7 +32,7 @@ FIRST = {
     "weights check --log": r"6-acceptance/inference\.log",
     "weights check": r"A 2-preparation/weights/megatron",
     "data check": r"good$",
-    "data show": r"Step 3: both sides feed the same tokens|Steps 3 to 4: both sides feed the same tokens",
+    "data show": r"Step 3: both sides use the same tokens|Steps 3 to 4: both sides use the same tokens",
     "doctor": r"Installed here",
     "logs": r"Within the standard over",
     "dump config B.yaml": r"(written: |compiled\.yaml: EVD029)",
