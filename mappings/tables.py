@@ -134,15 +134,16 @@ class Row(NamedTuple):
 
     def side(self, name: SideName, version: str) -> Side | None:
         """The side that speaks for a version; None where the concept does not exist there."""
-        return _find_side(self, name, version) if self.number is None else _sides_of_rows(name, version)[self.number]
+        sides = self.of_megatron if name == "megatron" else self.of_static if name == "static" else self.of_dynamic
+        known = _sides.get((id(sides), version))
+        if known is None or known[0] is not sides:
+            found = next((Side._make(side) for side in sides if within(version, *side[-2:])), None)
+            known = _sides[id(sides), version] = (sides, found)
+        return known[1]
 
 
-def _find_side(row: Row, name: SideName, version: str) -> Side | None:
-    sides = row.of_megatron if name == "megatron" else row.of_static if name == "static" else row.of_dynamic
-    for side in sides:
-        if within(version, *side[-2:]):
-            return Side._make(side)
-    return None
+_sides: dict[tuple[int, str], tuple[tuple[Any, ...], Side | None]] = {}
+"""The side of a row's sides that speaks for a version: a lint asks for each several times, a fix search often."""
 
 
 class Notes(NamedTuple):
@@ -250,17 +251,6 @@ def _notes_of(number: int | None) -> Notes:
 
         caveats, *rest = NOTES[number]
         found = _notes[number] = Notes(tuple(Caveat(*caveat) for caveat in caveats), *rest)
-    return found
-
-
-_sides: dict[tuple[SideName, str], tuple[Side | None, ...]] = {}
-
-
-def _sides_of_rows(name: SideName, version: str) -> Sequence[Side | None]:
-    """The side of every row that speaks for a version, kept: a lint asks for each several times, a fix search often."""
-    found = _sides.get((name, version))
-    if found is None:
-        found = _sides[name, version] = tuple([_find_side(row, name, version) for row in table().rows])
     return found
 
 

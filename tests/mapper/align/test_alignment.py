@@ -332,7 +332,7 @@ def test_what_is_open_of_the_network_is_the_same_on_both_sides_and_still_asked_f
     assert "normalization: RMSNorm" in texts[CONFIGURATION]
     row = next(row for row in pair.rows if row.field == "norm.type")
     assert (row.status, row.changes_numbers) == ("unresolved", True)
-    assert "Both files have RMSNorm in its place." in row.en
+    assert "Both files use RMSNorm for now." in row.en
     kept = pair_of(source, step=len(steps()) - 1)
     assert "norm.type" not in {change.field for change in kept.changes}
     assert "--normalization" not in kept.texts()[SCRIPT]
