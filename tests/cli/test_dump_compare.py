@@ -175,7 +175,7 @@ def test_steps_and_ranks(accmap, dumps: dict[str, str]) -> None:
     assert answer.code == 1
     assert answer.out.startswith("partial")
     assert accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "-q", "--rank", "0").code == 0
-    assert "only in A, and not compared: step 0 rank 1" in answer.out
+    assert "only in A, not compared: step 0 rank 1" in answer.out
     places = json.loads(accmap("dump", "compare", dumps["ranks"], dumps["statistics"], "--format", "json").out)[
         "other_places"
     ]
@@ -425,7 +425,7 @@ def test_an_existing_report_is_refused_before_anything_is_compared(accmap, tmp_p
     (tmp_path / "report.txt").write_text("kept")
     answer = accmap("dump", "compare", "nowhere", "either", "-o", "report.txt")
     assert answer.code == 2
-    assert "report.txt exists" in answer.err
+    assert "report.txt already exists" in answer.err
 
 
 def test_tensors_that_cannot_be_listed(accmap, dumps: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -372,7 +372,7 @@ def test_a_run_does_what_this_machine_can_and_stops_at_a_launch(accmap, book: Pa
     assert states(answer.out)["lint"] == "passed"
     assert states(answer.out)["weights"] == "waiting"
     assert found["done"] == []
-    assert "verify.json is there" in answer.err
+    assert "verify.json exists" in answer.err
     told = accmap("playbook", "run", "book")
     assert "which needs the training machines" in told.out
     assert "patches/run_mindformer.py --config" in told.out
