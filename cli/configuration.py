@@ -321,6 +321,7 @@ def toml_table(path: str, text: str) -> dict[str, object]:
 
 
 def _toml_table(path: str, text: str, *, required: bool) -> dict[str, object] | None:
+    """Accmap's table of a TOML text; None for a `pyproject.toml` without one, unless required (then it is empty)."""
     inside = os.path.basename(path) == "pyproject.toml"
     if inside and _TABLE not in text and not required:
         return None

@@ -206,7 +206,7 @@ def distances(np: Any, left: Array, right: Array, differ: Array) -> Array:
 
 
 class Totals:
-    """Sums over the blocks."""
+    """Sums over the blocks of two arrays that are compared."""
 
     def __init__(self, np: Any, epsilon: float) -> None:
         self._np = np
@@ -313,7 +313,7 @@ class Totals:
         self.apart += int((~finite & ~both & ~(left == right)).sum())
 
     def result(self, shape: tuple[int, ...]) -> Measured:
-        """The sums as the numbers that are told."""
+        """The difference of two arrays of this shape, and the statistics of each, from the sums."""
         norms = self.squares_a.root(), self.squares_b.root()
         distance = self.squares.root()
         both = norms[0].times(norms[1])

@@ -1,4 +1,4 @@
-"""Keys of a pair that do nothing, while what they would have said is the same on both sides anyway.
+"""Changes to the findings of a pair once all are known: keys that do nothing, and refusals about one value.
 
 Alone, a file with such a key is suspicious. Of a pair the effective values are compared, so the key is worth a warning
 only where one of the fields that it means differs, or is open and cannot be compared.

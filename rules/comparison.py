@@ -241,7 +241,10 @@ def _mark_one_side(found: Found, name: FieldName, given: str, without: Side) -> 
 
 
 def _severity_of_difference(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
-    """The rule's severity; advice if the tables know that no number changes, a warning if that cannot be read."""
+    """An error if numbers change for certain; advice if nothing does or a caveat explains it; else the rule's severity.
+
+    Where that depends on what cannot be read, it is a warning.
+    """
     if row.why is not None or row.counts is False:
         return "info"
     if changes_numbers(name, left.recipe, right.recipe):

@@ -287,10 +287,10 @@ def _megatron_version(
     known = version_of_known_folder(launch, text) if found is None and written is None else None
     if found is None and written is None and known is None:
         return None, ()
-    from .megatron.versions import by_header, by_known_tree, by_tree
+    from .megatron.versions import by_header, by_tree, chosen_by_known_folder
 
     if known is not None:
-        return by_known_tree(*known), ()
+        return chosen_by_known_folder(*known), ()
     return by_tree(found, file) if written is None else (by_header(written), ())
 
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
 from ...evidence.dump.compare_divergence import Parting, Settings, next_dump, settings_behind
 from ...evidence.dump.compare_verdict import (
+    count_of_skipped_apis,
     coverage_gaps,
     has_diverged,
     merge_places,
     part_of_dumps,
     part_of_table,
-    skipped_apis,
     verdict_of,
 )
 from ...evidence.dump.messages_compiled import say
@@ -251,7 +251,7 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
     if isinstance(found, Table):
         part = _with_divergence(part_of_table(found), configs)
         return Answer("table", (path,), (part,), coverage_gaps([part], None, ()))
-    return Answer("precheck", (path,), unseen=skipped_apis(found) or None, precheck=found)
+    return Answer("precheck", (path,), unseen=count_of_skipped_apis(found) or None, precheck=found)
 
 
 def _render_answer(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002

@@ -177,7 +177,7 @@ DataFile = IndexedFile | RecordFile
 def is_record(name: str) -> bool:
     """True if a word of the command line names data of this form: a file of that name, or a folder with some."""
     if os.path.isdir(name):
-        return any(_NAME.search(entry) for entry in _entries(name))
+        return any(_NAME.search(entry) for entry in _names_in_folder(name))
     return _NAME.search(name) is not None
 
 
@@ -252,7 +252,8 @@ def _under(folder: str, suffix: str) -> list[str]:
     return sorted(found)
 
 
-def _entries(folder: str) -> list[str]:
+def _names_in_folder(folder: str) -> list[str]:
+    """The names in a folder, in no order; none if it cannot be listed."""
     try:
         return os.listdir(folder)
     except OSError:

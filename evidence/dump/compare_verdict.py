@@ -69,8 +69,8 @@ def coverage_gaps(
     return tuple(found)
 
 
-def skipped_apis(precheck: Precheck) -> tuple[Unseen, ...]:
-    """The APIs that a precheck passed over."""
+def count_of_skipped_apis(precheck: Precheck) -> tuple[Unseen, ...]:
+    """One entry with the number of APIs that a precheck passed over; none if there are none."""
     if not precheck.skipped:
         return ()
     return (Unseen("precheck", *say.apis_skipped(count=precheck.skipped).both()),)

@@ -292,7 +292,7 @@ def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
         one, other = (float(value or 0.0) for value in norms)
         distance = math.sqrt(max(one * one + other * other - 2 * one * other * cosine, 0.0)) / norm
     known = any(None not in pair for pair in ends)
-    largest = relative_error(most, magnitude) if most is not None and known else most
+    largest = relative_error(most, magnitude) if most is not None and known else None
     return distance, largest
 
 

@@ -149,7 +149,7 @@ def judge(
         criteria.append(weights)
     elif experiment == "standard":
         gaps.append(Gap("initial_weights", "initial weights", say.weights_unknown()))
-    criteria += _settings(experiment, grounds.settings)
+    criteria += _settings_criteria(experiment, grounds.settings)
     apart = [*_iterations(a, b, grounds.shift, decides=experiment == "repeat")]
     criteria += apart
     gaps += [Gap("iterations", "iterations", one.said) for one in apart]
@@ -293,10 +293,10 @@ def _why_unproven(shares: Sequence[float], sums: _Sums | None) -> Words:
     return say.weights_unproven() if sums is None else sums.explanation()
 
 
-def _settings(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
-    """The criterion of equal configurations; without them, a note on the gaps of a log.
+def _settings_criteria(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
+    """The criterion that both configurations are equal; if none were named, a note that they were not compared.
 
-    Of a repetition nothing is left to show: every digit is the same.
+    A repetition gets no note, either: every digit of it is compared.
     """
     if settings is None:
         info = Criterion("settings", "info", say.settings_unnamed(), decides=False)

@@ -286,14 +286,15 @@ def as_huggingface(weights: Mapping[str, Weight], family: str, layout: Layout) -
             continue
         shapes = parts.parted_shapes(weight.shape, layout)
         for number, (part, shape) in enumerate(zip(parts.names, shapes, strict=True)):
-            found[part] = _part(parts, number, weight, shape, layout)
+            found[part] = _huggingface_part(parts, number, weight, shape, layout)
         if name.endswith(".eh_proj.weight"):
             again = repeated_parts(layers + predicted_layer(name))
             found |= {copy: weights[first] for first, copy in again if first in weights}
     return found, unknown
 
 
-def _part(parts: HuggingfaceParts, number: int, weight: Weight, shape: Shape, layout: Layout) -> Weight:
+def _huggingface_part(parts: HuggingfaceParts, number: int, weight: Weight, shape: Shape, layout: Layout) -> Weight:
+    """The Hugging Face tensor with this number that a Megatron-Core weight is split into."""
     if parts.same:
         return weight
     if parts.relation == "stacked" and not parts.turned:

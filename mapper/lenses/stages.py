@@ -9,7 +9,7 @@ from __future__ import annotations
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.megatron.validation_functions import layout_chunks
 from ...schemas.plain_values import whole_number
-from .lens import OMIT, Lens, Omitted, integer, items
+from .lens import OMIT, Lens, Omitted, integer, items, pass_through
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -276,10 +276,6 @@ def _interleave_put(values: Values, _scope: Scope) -> Written:
     return (chunks, True, "1f1b") if chunks and chunks > 1 else (OMIT, OMIT, OMIT)
 
 
-def _filled_get(values: Values, _scope: Scope) -> Values:
-    return values
-
-
 def _filled_put(values: Values, scope: Scope) -> Written:
     """The dynamic graph has no piece without layers: with fewer layers than pieces, every stage gets one."""
     rounds, layers = integer(values[0]), integer(scope.field("model.num_layers"))
@@ -371,7 +367,7 @@ LENSES = {
     "stage_ranges": Lens(_ranges_get, _ranges_put),
     "virtual_pipeline": Lens(_virtual_get, _virtual_put, ((0, 1, 2),)),
     "pipeline_interleave": Lens(_interleave_get, _interleave_put, ((0,),)),
-    "filled_pieces": Lens(_filled_get, _filled_put),
+    "filled_pieces": Lens(pass_through, _filled_put),
     "megatron_recompute": Lens(_recompute_get, _recompute_put, ((0, 1), (2, 3))),
     "recompute_config": Lens(_config_get, _config_put),
     "recompute_mode": Lens(_mode_get, _mode_put),

@@ -78,6 +78,7 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
 
 
 def _written_arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
+    """Each argument: the bash array that it goes into, its words, its comment; also what the program needs besides."""
     fork = translation.fork
     known = catalog(translation.version, translation.fork).by_dest
     found: list[tuple[str, list[str], str]] = []

@@ -1,4 +1,4 @@
-"""Writing YAML that PyYAML, which is YAML 1.1, reads back as the same values.
+"""Writing YAML that PyYAML, which is YAML 1.1, reads back as the same values, in the layout of an older file.
 
 A float needs a point and a signed exponent, words like `on` need quotes; everything else is kept plain, the way the
 framework's own files are written.

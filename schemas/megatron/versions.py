@@ -237,8 +237,8 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
     return Chosen(version, say.tree_says(path=path, given=given)), ()
 
 
-def by_known_tree(version: str, folder: str) -> Chosen:
-    """The version that a fork keeps in a folder of this name."""
+def chosen_by_known_folder(version: str, folder: str) -> Chosen:
+    """The version, already known by its folder, with the sentence that says so."""
     return Chosen(version, say.tree_is_known(folder=folder, version=version))
 
 

@@ -40,7 +40,7 @@ def main() -> None:
     logging.disable(logging.CRITICAL)
     _stand_in_for_hyper_parallel()
     with contextlib.redirect_stdout(io.StringIO()):
-        facts = {"static": _static_facts(), "dynamic": _dynamic_facts()}
+        facts = {"static": _probe_static_graph(), "dynamic": _dynamic_facts()}
     sys.stdout.write("\nFACTS\n" + json.dumps(facts) + "\n")
     sys.stdout.flush()
     os._exit(0)  # the framework's threads may abort a process that takes itself apart
@@ -49,7 +49,8 @@ def main() -> None:
 # --- the static graph ------------------------------------------------------------------------------------------------
 
 
-def _static_facts() -> dict[str, Any]:
+def _probe_static_graph() -> dict[str, Any]:
+    """The static graph's facts, from the registers and templates of the imported `mindformers`."""
     import mindformers
     from mindformers.tools.register import MindFormerModuleType as Kind
     from mindformers.tools.register import MindFormerRegister as Register

@@ -153,7 +153,7 @@ def compare_answers(
             for part in ("loss", "mtp")
             if part in a.values.get("padded", ()) and part in b.values.get("padded", ())
         ),
-        dropout=tuple(_dropout_rows(a, b, floor, tolerance)),
+        dropout=tuple(_rows_of_dropout_pass(a, b, floor, tolerance)),
         scales=tuple(_scale_rows(a, b, tolerance)),
         floor=floor,
         shared=frozenset(a.values["shapes"]) & frozenset(b.values["shapes"]),
@@ -279,7 +279,8 @@ def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float, key: str = "logi
     yield Row("logits", float(abs(ours).max()), float(abs(theirs).max()), difference, agrees=agrees)
 
 
-def _dropout_rows(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+def _rows_of_dropout_pass(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    """Losses, logits and gradient norms of the pass in which both models drop the same elements; none without it."""
     one, two = a.values.get("dropped"), b.values.get("dropped")
     if one is None or two is None:
         return

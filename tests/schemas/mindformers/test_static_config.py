@@ -290,3 +290,28 @@ def test_codes_are_unique_and_in_both_languages() -> None:
     named = {(kind.code, kind.name) for kind in say.kinds.values()}
     assert len(named) == len({code for code, _ in named})
     assert all(kind.zh and kind.en for kind in say.kinds.values())
+
+
+@pytest.mark.parametrize(
+    ("config", "version", "columns"),
+    [
+        ("", "1.9", ["input_ids", "labels", "loss_mask", "position_ids"]),
+        ("create_attention_mask: True", "1.9", ["input_ids", "labels", "loss_mask", "position_ids", "attention_mask"]),
+        (
+            "create_attention_mask: True, create_compressed_eod_mask: True",
+            "2.1",
+            ["input_ids", "labels", "loss_mask", "position_ids", "actual_seq_len"],
+        ),
+        ("", "1.6", None),
+    ],
+)
+def test_columns_that_the_trainer_names_itself(config: str, version: str, columns: list[str] | None) -> None:
+    """1.7 to 2.1 `base_trainer.py:BaseTrainer._get_columns_with_strategy`; a file's own columns stay."""
+    loader = f"{{type: BlendedMegatronDatasetDataLoader, config: {{{config}}}}}"
+    text = f"{SMALL}train_dataset: {{data_loader: {loader}}}\n"
+    found = read(text, version=version).settings.get("train_dataset.input_columns")
+    assert (None if found is None else found.value) == columns
+    own = text.replace("train_dataset: {", "train_dataset: {input_columns: [input_ids], ")
+    assert read(own, version=version).settings["train_dataset.input_columns"].value == ["input_ids"]
+    other = text.replace("BlendedMegatronDatasetDataLoader", "MindDataset")
+    assert "train_dataset.input_columns" not in read(other, version=version).settings
