@@ -36,8 +36,10 @@ if TYPE_CHECKING:
 
 MOST_ROUNDS = 200
 """Every round mends something, so that only fixes without a finding of their own would go on for ever."""
-_MOST_TRIES = 60
+_MOST_TRIES = 80
 """Fixes of one pair that are tried; each lints the pair again, some 10 ms. After them rules offer theirs untried."""
+_MOST_SETTINGS = 60_000
+"""Settings that all tries of a pair read together: of a file with thousands of keys fewer fixes are tried."""
 _CONNECTED = ("batch.", "checkpoint.", "gradient.", "parallel.", "run.", "schedule.")
 """Topics whose values are worked out from one another: a fix of one may need that of another, and is tried alone."""
 _MOST_SEARCHES = 4
@@ -83,8 +85,11 @@ class _Mender:
         self.before = LintedTexts(found, [[side.recipe for side in subject.sides]])
         self.tried: dict[tuple[Mark, Fix], frozenset[FieldName] | None] = {}
         """What each fix that was tried leads to; None if it mends its finding."""
+        self.tried_findings: set[Mark] = set()
         self.runs = 0
         """Times that the changed text was linted."""
+        settings = sum(len(side.config.settings) for side in subject.sides)
+        self.most_runs = min(_MOST_TRIES, _MOST_SETTINGS // max(1, settings))
 
     def mend_all(self) -> list[Diagnostic]:
         """The findings with the fixes that were tried."""
@@ -122,6 +127,7 @@ class _Mender:
             seen, done = after
             if _is_better(self.before, done, seen):
                 self.tried.update({(one.mark, one.fix): None for one in done if one.fix is not None})
+                self.tried_findings.update(one.mark for one in done)
                 return
             remaining = _count_findings(seen)
             group = [one for one in done if not remaining[_identity(one)]]
@@ -150,7 +156,7 @@ class _Mender:
 
     def _is_good(self, entry: Diagnostic, fix: Fix) -> bool:
         """True if a fix need not be tried, or was tried and mends its finding."""
-        is_left_out = self.runs >= _MOST_TRIES and (entry.mark, fix) not in self.tried
+        is_left_out = self.runs >= self.most_runs and (entry.mark, fix) not in self.tried
         return is_plain_fix(entry, fix) or is_left_out or self._try(entry, fix) is None
 
     def _mend(self, entry: Diagnostic) -> Diagnostic:
@@ -173,7 +179,7 @@ class _Mender:
         return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
-        if self._is_elsewhere(entry):
+        if self._is_elsewhere(entry) or (self.runs >= self.most_runs and entry.mark not in self.tried_findings):
             return None
         for fix in single_edits(entry, side):
             if self._try(entry, fix) is None:
@@ -201,8 +207,9 @@ class _Mender:
     def _try(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         """None if a fix mends its finding and does no harm, else the fields of what it leads to."""
         if (entry.mark, fix) not in self.tried:
-            if self.runs >= _MOST_TRIES:
+            if self.runs >= self.most_runs:
                 return frozenset()  # it is not offered
+            self.tried_findings.add(entry.mark)
             self.tried[entry.mark, fix] = self._try_alone(entry, fix)
         return self.tried[entry.mark, fix]
 

@@ -33,8 +33,6 @@ _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation
 _FEW = 4
 ARGUMENTS_NOT_GIVEN = "MAP117"
 """The script hands its own arguments on, and lacks what a run needs."""
-NOT_KNOWN = "what the model class builds is not known"
-"""Why the fields of a network are undecided that nothing is known of."""
 _UNKNOWN_CLASS = ("MAP060", "MAP061", "MAP107")
 """No class, none of this version, none whose code is known here."""
 NOT_TRANSLATED = frozenset((_NO_TRAINING, _OTHER_YAML, *_UNKNOWN_CLASS))

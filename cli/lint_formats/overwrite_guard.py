@@ -14,7 +14,8 @@ _ENDS = 8192
 _HEADS = (
     rb'<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites name="accmap" ',  # junit
     rb"files,id,checklist,key,state,codes,megatron,mindformers,what(,a,b)?\n",  # csv
-    rb"## (Findings|\xe5\x8f\x91\xe7\x8e\xb0)\n\n[^\n]+\n",  # markdown; in Chinese its title is another
+    # The Chinese title of markdown has been another one before.
+    rb"## (Findings|\xe9\x97\xae\xe9\xa2\x98|\xe5\x8f\x91\xe7\x8e\xb0)\n\n[^\n]+\n",  # markdown
     rb'\{"diagnostics": \[',  # json
     rb'\{"code": "[A-Z]{3}\d{3}", ',  # jsonl
     rb'\[\n \{\n  "description": [^\n]*\n  "check_name": "[A-Z]{3}\d{3}",\n',  # gitlab

@@ -39,6 +39,7 @@ from .results import (
     group_label,
     layers_in,
     pattern_of,
+    rotated_width,
     round_digits,
     weights_of_groups,
     whole,
@@ -108,7 +109,7 @@ def _plain(width: int, args: Values) -> tuple[float, ...]:
     """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
     share, base = args.rotary_percent, float(args.rotary_base)
     dim = int(width * share) if share < 1.0 else width
-    return tuple(1.0 / base ** (number / dim) for number in range(0, dim, 2))
+    return tuple(1.0 / base ** (number / dim) for number in range(0, rotated_width(dim), 2))
 
 
 def _require_known_rotary(args: Values) -> None:
@@ -133,7 +134,7 @@ def _yarn(args: Values) -> Rotary:
     dim, base, factor = int(args.qk_pos_emb_head_dim), float(args.rotary_base), float(args.rotary_scaling_factor)
     longest = _ORIGINAL if args.does("latent_length_of_its_own") else int(args.max_position_embeddings)
     turns = [usual if given is None else given for given, usual in ((args.beta_fast, 32.0), (args.beta_slow, 1.0))]
-    plain = [1.0 / base ** (2 * place / dim) for place in range(dim // 2)]
+    plain = [1.0 / base ** (2 * place / dim) for place in range(rotated_width(dim) // 2)]
     powers = args.mscale, args.mscale_all_dim
     if args.rope_scaling_type == "yarn":
         # MindSpeed-LLM 2.2–26.1 rotary_pos_embedding.py:apply_rotary_pos_emb_bshd has coefficients of its own

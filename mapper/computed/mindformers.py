@@ -62,6 +62,7 @@ from .results import (
     has_masked_tokens,
     layers_in,
     pattern_of,
+    rotated_width,
     round_digits,
     weights_of_groups,
     whole,
@@ -142,7 +143,7 @@ def _of_old(config: Values, base: float) -> Rotary:
 
 def _inverse(width: int, base: float) -> tuple[float, ...]:
     """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
-    return tuple(base ** -(number / width) for number in range(0, width, 2))
+    return tuple(base ** -(number / width) for number in range(0, rotated_width(width), 2))
 
 
 def _yarn_frequencies(config: Values, base: float, width: int) -> list[float]:

@@ -280,6 +280,16 @@ def layers_in(number: Any) -> int:
     return count
 
 
+MOST_ROTATED = 65_536
+
+
+def rotated_width(width: int) -> int:
+    """The width of a head that is rotated, of whose frequencies lists are made; no head is as wide as the limit."""
+    if width > MOST_ROTATED:
+        raise UndecidedError
+    return width
+
+
 def whole(value: Any) -> int:
     """A size; a formula ends at anything else."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ...schemas.config import Argument, Config, Setting, Value
     from ...schemas.source import SourceText, Span
+    from ...schemas.yaml_reader.document import YamlDocument
     from ...schemas.yaml_reader.node import Node
 
 
@@ -269,6 +270,37 @@ class ScriptEditor:
         return Edit(start, end, "", key)
 
 
+_paths: list[tuple[YamlDocument, dict[tuple[object, ...], str]]] = []
+"""The last documents and the paths of their nodes by place: a fix search asks once a finding, of thousands of nodes."""
+
+
+def _paths_of(document: YamlDocument) -> dict[tuple[object, ...], str]:
+    """The path of each node of a document, by the whole place of its key or value and by where that begins."""
+    for held, paths in _paths:
+        if held is document:
+            return paths
+    paths: dict[tuple[object, ...], str] = {}
+    for path, node in _nodes_of(document):
+        for span in (node.key_span or node.span, node.span):
+            paths.setdefault(span[:4], path)
+            paths.setdefault(span[:2], path)
+    _paths.insert(0, (document, paths))
+    del _paths[2:]
+    return paths
+
+
+def _nodes_of(document: YamlDocument) -> Iterator[tuple[str, Node]]:
+    """The nodes below the root with their paths; what an alias stands for has a path of its own."""
+    waiting: list[tuple[str, Node]] = [("", document.root)] if document.root else []
+    while waiting:
+        path, node = waiting.pop()
+        if path:
+            yield path, node
+        if node.anchor_span is None:
+            waiting += [(f"{path}.{key}" if path else str(key), below) for key, below in node.items.items()]
+            waiting += [(f"{path}[{place}]", below) for place, below in enumerate(node.entries)]
+
+
 class YamlEditor:
     """Makes edits for one text. With `shared` an anchored value is changed for all that refer to it."""
 
@@ -303,22 +335,8 @@ class YamlEditor:
 
     def path_at(self, span: Span) -> str | None:
         """The path of the key or the value that stands at a place, which may be the first key of its section."""
-        for length in (4, 2):  # the whole place, else where it begins
-            for path, node in self._nodes():
-                if span[:length] in ((node.key_span or node.span)[:length], node.span[:length]):
-                    return path
-        return None
-
-    def _nodes(self) -> Iterator[tuple[str, Node]]:
-        """The nodes below the root with their paths; what an alias stands for has a path of its own."""
-        waiting: list[tuple[str, Node]] = [("", self.document.root)] if self.document.root else []
-        while waiting:
-            path, node = waiting.pop()
-            if path:
-                yield path, node
-            if node.anchor_span is None:
-                waiting += [(f"{path}.{key}" if path else str(key), below) for key, below in node.items.items()]
-                waiting += [(f"{path}[{place}]", below) for place, below in enumerate(node.entries)]
+        paths = _paths_of(self.document)
+        return paths.get(span[:4]) or paths.get(span[:2])  # the whole place, else where it begins
 
     def rename(self, key: str, name: str, value: Value) -> Iterator[Edit]:
         """Edits after which the entry of `key` is called `name` and has this value."""

@@ -7,8 +7,8 @@ from ...mapper.preconditions import startup_refusals
 from ...mappings.keys_compiled import DROPOUTS, TOKENIZER_MODEL
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING, cast
-from ...schemas.file_kind import NOT_KNOWN
 from ...schemas.message import Words
+from ...schemas.mindformers.messages_compiled import say as reader_texts
 from ...schemas.versions import TITLES
 from ..catalog_compiled import ROLES
 from ..messages_compiled import say
@@ -41,7 +41,7 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
             # The reader has already said which argument stays open.
             continue
         for entry in side.config.unresolved:
-            if entry.reason == NOT_KNOWN:
+            if entry.reason == reader_texts.network_unknown().en:
                 continue  # the reader has said it in a sentence of its own
             setting = _setting_at(named.values(), entry.span)
             if setting is None and not entry.may_split:

@@ -235,7 +235,7 @@ def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> Non
         (record([row([1, 2])] * 2, page_size=15, page=[page(15, 0, 1), page(15, 0, 1, 1)]), "where row 1 is next"),
         (record([row([1, 2])], page=[page(15, 5, 6)]), "where row 0 is next"),
         (record([row([1, 2])], page=[page(15, 1, 0)]), "where row 0 is next"),
-        (record([row([1, 2])], header_size=64), "where header_size is 64"),
+        (record([row([1, 2])], header_size=64), "header_size is 64"),
         (record([row([1, 2]), row([3])], page=[]), None),
     ],
 )

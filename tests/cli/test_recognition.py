@@ -229,6 +229,7 @@ def test_a_dynamic_file_of_1_9_is_read_with_its_facts(accmap) -> None:
         "profiler: {enable_profiler: False, start_step: 10, stop_step: 20, profiler_level: Level0}\n"
         "train_dataset: {dataloader: {type: HFDataLoader, create_compressed_eod_mask: False}}\n"
         "model: {model_type: deepseek_v3, architectures: DeepseekV3ForCausalLM, moe_grouped_gemm: True}\n"
+        "checkpoint: {save_path: ./output}\n"
     )
     # Known defects of the version apart: the groups of experts that the class has by default are not obeyed.
     answer = accmap("lint", "run.yaml", "--ignore", "DEF", files={"run.yaml": text})

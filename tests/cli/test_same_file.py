@@ -56,7 +56,7 @@ FILES: dict[str, tuple[str, str]] = {
     "config.json": ("model/config.json", json.dumps(MODEL, indent=2)),
     **{
         f"{folder.name} {path.suffix}": (path.name, path.read_text("utf-8"))
-        for folder in sorted(EXAMPLES.iterdir())
+        for folder in sorted(filter(Path.is_dir, EXAMPLES.iterdir()))
         for path in sorted(folder.iterdir())
         if path.suffix in (".sh", ".yaml")
     },

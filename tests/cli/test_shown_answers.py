@@ -114,7 +114,7 @@ NOT_MADE = {"dump": r"(diverged|不一致)  megatron_dump", "verify": r"(mismatc
 ELSEWHERE = {"convert": "test_convert_docs.py"}
 """Pages whose answers have a test of their own."""
 PAGES = [*(ROOT / name for name in ("README.md", "README.zh-CN.md")), *sorted((ROOT / "docs").glob("*.md"))]
-A_COMMAND = re.compile(r"(\$ )?(\.venv/bin/)?(accmap|pip|python3?|bash|docker) |#|\s|$")
+A_COMMAND = re.compile(r"(\$ )?(\.venv/bin/)?(accmap|pip|python3?|bash|docker|srun) |#|\s|$")
 
 
 def block(page: str, language: str, begins: str) -> list[str]:

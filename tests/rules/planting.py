@@ -301,7 +301,7 @@ FAULTS = {SCRIPT: (script_faults, added_faults), YAML: (yaml_faults, renamed_fau
 
 def planted_pair(random: Random, *, most: int) -> dict[str, str]:
     """An example with up to so many faults."""
-    folder = random.choice(sorted(EXAMPLES.iterdir()))
+    folder = random.choice(sorted(filter(Path.is_dir, EXAMPLES.iterdir())))
     texts = {name: (folder / name).read_text("utf-8") for name in (SCRIPT, YAML)}
     for name in random.choices((SCRIPT, YAML), weights=(1, 2), k=random.randint(0, most)):
         text = texts[name]

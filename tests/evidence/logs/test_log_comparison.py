@@ -517,7 +517,7 @@ class TestBenchmarkBand:
     def test_equal_runs_give_no_band(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(self.drawn(1), "r2")]
         found = compare(twins[0], run(self.drawn(3), "b"), twins=twins, grounds=Grounds(1))
-        assert "no band" in criterion(found, "band").said
+        assert "do not define a band" in criterion(found, "band").said
         assert found.verdict.answer != "match"
         assert compare(twins[0], run(self.drawn(1), "b"), twins=twins, grounds=Grounds(1)).verdict.answer == "match"
 
@@ -545,7 +545,7 @@ class TestBenchmarkBand:
             run(self.drawn(1), "a.log"), run(self.drawn(3), "b.log"), twins=twins, grounds=Grounds(1)
         ).verdict
         assert found.answer == "partial"
-        assert "loss: the benchmark runs give no band at 100 steps" in found.said
+        assert "loss: the benchmark runs do not define a band at 100 steps" in found.said
 
     def test_nan_in_a_benchmark_run_is_never_good(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(static_run([math.nan] * 600), "r2")]

@@ -13,7 +13,7 @@ from accmap.mapper.translate.translation import translate
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.diagnostic import UnreadableError
-from accmap.schemas.file_kind import NOT_KNOWN, unknown_class
+from accmap.schemas.file_kind import unknown_class
 from accmap.schemas.mindformers import compile_facts
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -79,8 +79,8 @@ def test_an_unknown_class_leaves_the_network_open(case: dict[str, Any]) -> None:
         assert problem is not None
         assert problem.kind.severity == "warning"
         assert case["unknown"] in problem.message("en")
-        assert [entry.reason for entry in config.unresolved] == [NOT_KNOWN]
-        assert config.unresolved[0].why("zh") != NOT_KNOWN
+        assert [entry.reason for entry in config.unresolved] == ["accmap does not know the network of the model class"]
+        assert config.unresolved[0].why("zh") != config.unresolved[0].reason
         fields = recipe_of(config).fields
         network = [one for name, one in fields.items() if name.split(".", 1)[0] in ("attention", "position", "norm")]
         assert network
