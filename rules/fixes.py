@@ -190,7 +190,12 @@ class _Mender:
         return next((fix for fix in deletions(entry, side) if self._try(entry, fix) is None), None)
 
     def _agreement(self, entry: Diagnostic, side: Side) -> Fix | None:
-        """The fix that takes the partner's values over, for as many fields as must change together."""
+        """The fix that takes the partner's values over, for as many fields as must change together.
+
+        A known defect is about one run: what its partner has is no cure, and would change more than the defect needs.
+        """
+        if entry.kind.code.startswith("DEF"):
+            return None
         first, keys = subject_fields(entry, side), subject_keys(entry, side)
         for effort in (0, 2):
             fields, tried = first, None
