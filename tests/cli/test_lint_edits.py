@@ -152,28 +152,6 @@ def test_the_command_of_a_fix_has_the_given_versions(capsys: pytest.CaptureFixtu
     assert found["OPT013"]["fix"]["command"].endswith("--mindformers 1.8")
 
 
-NO_FILES = """\
-torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 \\
-  --max-position-embeddings 128 --micro-batch-size 1 --train-iters 10 --lr 1e-4 --bf16 --vocab-size 99 \\
-  --tokenizer-type NullTokenizer {data}
-"""
-
-
-def test_data_files_stay_where_the_other_side_makes_its_samples_up(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One side would be left without data; the other one may take the files over."""
-    (folder / "with.sh").write_text(NO_FILES.format(data="--data-path /data/a"))
-    assert main(["convert", "with.sh", "-o", "new.yaml", "--accept-loss", "ALL"]) in (0, 1)
-    (folder / "without.sh").write_text(NO_FILES.format(data="--mock-data"))
-    capsys.readouterr()
-    main(["lint", "--no-cache", "without.sh", "new.yaml", "--format", "json"])
-    told = json.loads(capsys.readouterr().out)["diagnostics"]
-    (found,) = [one for one in told if "data.blend" in one["fields"] and one["code"] == "DAT002"]
-    files = {edit["file"] for fix in (found["fix"], *found["alternatives"]) if fix for edit in fix["edits"]}
-    assert files == {"without.sh"}
-
-
 INTERLEAVED = """\
 MBS=2
 GBS=256
