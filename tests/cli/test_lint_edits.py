@@ -157,7 +157,8 @@ MBS=2
 GBS=256
 torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 128 \\
   --max-position-embeddings 128 --micro-batch-size $MBS --global-batch-size $GBS --train-iters 10 --lr 1e-4 --bf16 \\
-  --tokenizer-type PretrainedFromHF --tokenizer-name-or-path t --data-path d --reset-attention-mask --use-mcore-models --use-flash-attn
+  --tokenizer-type PretrainedFromHF --tokenizer-name-or-path t --data-path d --reset-attention-mask \\
+  --use-mcore-models --use-flash-attn
 """
 
 
