@@ -25,11 +25,12 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # importing `typing` costs as much as starting Python, and type checkers know the name
 if TYPE_CHECKING:
-    from accmap.analyses import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair, verify
+    from accmap.analyses import Compared, Explanation, Linted, Paired, Rates, explain, lint, logs, lr, pair
     from accmap.configurations import Converted, Differences, Loaded, Upgraded, convert, diff, load, upgrade
     from accmap.schemas.config import Config, ReadOptions, Setting
     from accmap.schemas.diagnostic import Diagnostic, ReadBackError, UnreadableError, UsageError
     from accmap.schemas.source import Span
+    from accmap.verification import verify
 
 __version__ = "0.1.0"
 
@@ -43,7 +44,8 @@ _HOMES = {
     **dict.fromkeys(("Converted", "Differences", "Loaded", "Upgraded"), "configurations"),
     **dict.fromkeys(("convert", "diff", "load", "upgrade"), "configurations"),
     **dict.fromkeys(("Compared", "Explanation", "Linted", "Paired", "Rates"), "analyses"),
-    **dict.fromkeys(("explain", "lint", "logs", "lr", "pair", "verify"), "analyses"),
+    **dict.fromkeys(("explain", "lint", "logs", "lr", "pair"), "analyses"),
+    "verify": "verification",
     **dict.fromkeys(("Diagnostic", "ReadBackError", "UnreadableError", "UsageError"), "schemas.diagnostic"),
     **dict.fromkeys(("Config", "ReadOptions", "Setting"), "schemas.config"),
     "Span": "schemas.source",

@@ -1,4 +1,4 @@
-"""Public functions beyond one file and its translation: `lint`, `pair`, `lr`, `verify`, `logs`, `explain`.
+"""Public functions beyond one file and its translation: `lint`, `pair`, `lr`, `logs`, `explain`.
 
 Each answers what its command answers, as a typed value; what the commands refuse is a `UsageError` with the sentence.
 """
@@ -13,7 +13,6 @@ from accmap.results import Answer, draw, text_document
 from accmap.schemas.diagnostic import UsageError
 from accmap.schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from accmap.schemas.plain_values import json_value
-from accmap.verifier.verification import Verification
 
 if TYPE_CHECKING:
     import os
@@ -250,43 +249,6 @@ def lr(a: Source, b: Source | None = None, *, options: ReadOptions | None = None
         report.summary,
         report,
     )
-
-
-class Verified(Answer, Verification):
-    """Result of `verify`, as the verifier has it."""
-
-    __slots__ = ()
-
-    def page(self, language: Language = "en") -> Document:
-        """The page of `accmap verify`."""
-        from accmap.cli.pages.verify_report import verify_document
-
-        return verify_document(self.to_dict(), language)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON of `accmap verify`."""
-        return self.to_json()
-
-    def records(self) -> list[dict[str, Any]]:
-        """A row for each quantity that was compared."""
-        from accmap.cli.pages.verify_report import table_rows
-
-        return [dict(row) for row in table_rows(self.to_dict())]
-
-
-@checked_call
-def verify(a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None) -> Verified:
-    """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
-    from accmap.cli.commands.verify import missing_sentence, run_verification
-    from accmap.schemas.config import ReadOptions as Options
-    from accmap.verifier.installations import MissingFrameworkError
-
-    require_word("stage", stage, STAGES)
-    try:
-        chosen = {"stage": stage, "seeds": seeds}
-        return Verified._make(run_verification((path_of(a), path_of(b)), options or Options(), chosen)[0])
-    except MissingFrameworkError as error:
-        raise ModuleNotFoundError(missing_sentence(error, "en")) from None
 
 
 class ComparedRecord(NamedTuple):

@@ -9,7 +9,7 @@ from pathlib import Path
 import accmap
 
 assert "site-packages" in accmap.__file__, accmap.__file__
-EXTRAS = ("accmap.verifier", "accmap.cli.language_server.server")
+EXTRAS = ("accmap.verification", "accmap.verifier", "accmap.cli.language_server.server")
 
 for module in pkgutil.walk_packages(accmap.__path__, "accmap."):
     if module.name == "accmap.__main__" or module.name.startswith(EXTRAS):

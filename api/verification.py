@@ -1,0 +1,54 @@
+"""The public function `verify`, apart from the others: it answers with the verifier's record, which needs NumPy."""
+
+from __future__ import annotations
+
+from accmap.analyses import STAGES
+from accmap.calls import checked_call, path_of, require_word
+from accmap.results import Answer
+from accmap.schemas.fast_records import TYPE_CHECKING
+from accmap.verifier.verification import Verification
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from accmap.analyses import Name, Stage
+    from accmap.cli.pages.document import Document
+    from accmap.schemas.config import ReadOptions
+    from accmap.schemas.diagnostic import Language
+
+
+class Verified(Answer, Verification):
+    """Result of `verify`, as the verifier has it."""
+
+    __slots__ = ()
+
+    def page(self, language: Language = "en") -> Document:
+        """The page of `accmap verify`."""
+        from accmap.cli.pages.verify_report import verify_document
+
+        return verify_document(self.to_dict(), language)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON of `accmap verify`."""
+        return self.to_json()
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each quantity that was compared."""
+        from accmap.cli.pages.verify_report import table_rows
+
+        return [dict(row) for row in table_rows(self.to_dict())]
+
+
+@checked_call
+def verify(a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None) -> Verified:
+    """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
+    from accmap.cli.commands.verify import missing_sentence, run_verification
+    from accmap.schemas.config import ReadOptions as Options
+    from accmap.verifier.installations import MissingFrameworkError
+
+    require_word("stage", stage, STAGES)
+    try:
+        chosen = {"stage": stage, "seeds": seeds}
+        return Verified._make(run_verification((path_of(a), path_of(b)), options or Options(), chosen)[0])
+    except MissingFrameworkError as error:
+        raise ModuleNotFoundError(missing_sentence(error, "en")) from None
