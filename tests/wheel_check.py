@@ -32,4 +32,5 @@ runs = (
 for words, code in runs:
     done = subprocess.run([str(command), *words], capture_output=True, text=True, check=False)
     assert done.returncode == code, f"{words}: {done.stdout}{done.stderr}"
+assert not accmap.lint(*pair).counts["error"]
 print(f"{len(files)} examples read by the installed wheel")
