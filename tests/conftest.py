@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from selection import tree_digest as digest_of_the_tree
 sys.path.pop(0)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
 _FEWER_EXAMPLES = 5
@@ -147,3 +148,17 @@ def _with_fewer_examples(test: Callable[..., Any]) -> None:
     known = getattr(test, "_hypothesis_internal_use_settings", None) or settings.default
     fewer = max(known.max_examples // _FEWER_EXAMPLES, min(known.max_examples, _FEWEST))
     test._hypothesis_internal_use_settings = settings(known, max_examples=fewer)  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Headless Chromium; a test is skipped where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    if program is None:
+        pytest.skip("no Chromium here")
+    with playwright.sync_playwright() as run:
+        opened = run.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield opened
+        opened.close()

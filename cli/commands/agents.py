@@ -190,7 +190,7 @@ def _tool_error(text: str) -> Exception:
 
 
 def make_server(root: Path) -> MCPServer:
-    """The server, with every tool; those that write nothing say so."""
+    """The server with every tool; each tool states if it writes files."""
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 

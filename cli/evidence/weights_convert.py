@@ -127,7 +127,7 @@ _RANKS = (("SLURM_PROCID", "SLURM_NTASKS"), ("RANK", "WORLD_SIZE"))
 
 
 def read_part(given: str) -> tuple[int, int]:
-    """Which part of how many `--part` asks for, counted from one."""
+    """The number of the part that `--part` names, counted from one, and the number of parts."""
     number, of, parts = given.partition("/")
     if given == "env":
         values = next((pair for names in _RANKS if all(pair := [os.environ.get(name, "") for name in names])), None)

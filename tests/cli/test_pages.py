@@ -41,7 +41,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
 from runners import Tags, github_commands, unsafe_characters
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PAIR = "megatron.sh mindformers.yaml"
@@ -212,7 +212,6 @@ def test_hostile_text_stays_text_in_every_part(form: str) -> None:
 
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 WIDTHS = (360, 768, 1440)
 SMALLEST_TEXT = """() => {
   let least = 99;
@@ -224,17 +223,6 @@ SMALLEST_TEXT = """() => {
   }
   return least;
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api")
-    if BROWSER is None:
-        pytest.skip("no Chromium here")
-    with playwright.sync_playwright() as run:
-        opened = run.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 def opened_page(browser: Any, path: Path, **given: Any) -> tuple[Any, list[str]]:
