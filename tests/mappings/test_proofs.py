@@ -48,7 +48,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
             "precision.rotary_dtype",
             ("0.12", "1.9"),
             "dropped",
-            "shown by what each side that has it rounds in the files' own types",
+            "shown by the rounding of each side that has it, in the types of the files",
             "2026-11-20",
         ),
         ("norm.epsilon", ("0.12", "1.9"), "dropped", None, None),
