@@ -336,6 +336,7 @@ def _run(pair: Pair, options: Options, workers: Workers, progress: Progress, lan
             *_other_versions(pair, language),
             *_differing_readings(pair, results, language),
             *coverage.unread_arguments(pair.configs, language),
+            *coverage.unchecked_fork_flags(pair.configs, language),
             *native_dtypes.undecided_types(typed, language),
         ],
         options.accepted,

@@ -26,6 +26,7 @@ TABLES = {
     "evidence/weights/number_types": "Number types of weights",
     "evidence/weights/names": "What a checkpoint says of its model",
     "verifier/constants": "What models are built with, and what stands in",
+    "verifier/fork_flags": "Flags of forks whose meaning was compared with the fork's source",
 }
 
 

@@ -143,6 +143,13 @@ class Dialect(NamedTuple):
                 found[row.target] = None
         return tuple(found)
 
+    def holds(self, condition: str, settings: Mapping[str, Setting], launch: Launch | None) -> bool:
+        """True if a condition on the settings, in the words of a row, certainly holds."""
+        try:
+            return bool(Expression(condition, _FUNCTIONS, OF_RUN)(_Values(settings, launch)))
+        except TOO_ODD:
+            return False
+
     def put_for(self, dest: str) -> tuple[str, ...]:
         """The arguments whose values some row puts in the place of another's, whatever that one says itself."""
         rows = (row for row in (*self.rows.before, *self.rows.after) if row.action == "read" and row.target == dest)

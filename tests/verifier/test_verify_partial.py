@@ -15,6 +15,7 @@ from accmap.cli.commands.verify import findings_of, unexercised_fields, unseen_e
 from accmap.cli.lean import main
 from accmap.cli.pages.html_page import html_page
 from accmap.cli.pages.verify_report import text_page, verify_document
+from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -229,6 +230,51 @@ def test_what_a_fork_makes_of_its_own_argument_is_not_compared(tmp_path: Path) -
     assert told == ["--use-bridge", "--hf-model"]
 
 
+_PACKS = "--use-flash-attn --transformer-impl local --no-masked-softmax-fusion"
+
+
+# MindSpeed-LLM: the cited functions of verifier/fork_flags.yaml, read in the trees of 2.1.0, 2.2.0, 2.3.0 and 26.1.0.
+@pytest.mark.parametrize(
+    ("version", "words", "unchecked"),
+    [
+        ("2.3", "--use-fused-rmsnorm --use-fused-swiglu", []),
+        ("2.3", "--use-fused-rmsnorm --add-rmsnorm-offset", ["--add-rmsnorm-offset"]),
+        ("2.2", f"{_PACKS} --reset-position-ids", []),
+        ("2.1", f"{_PACKS} --reset-position-ids", ["--reset-position-ids"]),  # two samples in a pass
+        ("2.2", f"{_PACKS} --reset-attention-mask", ["--reset-attention-mask"]),
+        ("2.3", f"{_PACKS} --reset-attention-mask", []),
+        ("2.3", "--spec mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec --qk-layernorm", []),
+        ("2.3", "--spec mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec", ["--spec"]),
+    ],
+)
+def test_a_flag_of_a_fork_is_named_unless_its_meaning_was_compared_with_the_fork_s_code(
+    version: str, words: str, unchecked: list[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "run.sh"
+    script.write_text(f"{SCRIPT} {words}\n", "utf-8")
+    config = config_of(read_text(str(script)), ReadOptions(megatron=f"mindspeed-llm-{version}"), path=str(script))
+    found = coverage.unchecked_fork_flags([config], "en")
+    assert [entry.field for entry in found] == unchecked
+    assert all(f"MindSpeed-LLM {version}" in entry.reason for entry in found)
+
+
+@pytest.mark.parametrize(
+    ("version", "flag", "separate"),
+    [
+        ("2.2", "--reset-position-ids", True), ("2.3", "--reset-position-ids", False),
+        ("2.3", "--reset-attention-mask", True), ("2.2", "--reset-attention-mask", False),
+    ],
+)  # fmt: skip
+def test_pack_mode_of_mindspeed_llm_keeps_attention_inside_a_document(
+    version: str, flag: str, separate: bool, tmp_path: Path
+) -> None:
+    """Its attention of variable length reads no mask: Megatron-LM's own with Transformer Engine would be causal."""
+    script = tmp_path / "run.sh"
+    script.write_text(f"{SCRIPT} --use-flash-attn {flag}\n", "utf-8")
+    config = config_of(read_text(str(script)), ReadOptions(megatron=f"mindspeed-llm-{version}"), path=str(script))
+    assert recipe_of(config).value("data.document_attention") is separate
+
+
 def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> None:
     script, _ = write_pair({"family": "dense"}, tmp_path)
     text = script.read_text("utf-8")
@@ -353,7 +399,7 @@ def test_what_convert_writes_matches_and_what_it_was_not_told_is_named(
 ) -> None:
     script, written = tmp_path / "a.sh", tmp_path / "b.yaml"
     script.write_text(SCRIPT + "\n", "utf-8")
-    assert main(["convert", str(script), "-o", str(written)]) == 0
+    assert main(["convert", str(script), "--mindformers", "1.9", "-o", str(written)]) == 0
     script.write_text(SCRIPT + more + "\n", "utf-8")
     capsys.readouterr()
     assert main(["verify", str(script), str(written), "--format", "json", "--quiet"]) == bool(named)

@@ -16,10 +16,14 @@ from ...mapper.modules import MODULES
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ...mappings.keys_compiled import WHOLE_STEP_AT_ONCE
+from ...schemas.config import explicit_of
 from ...schemas.fast_records import NamedTuple
+from ...schemas.megatron.dialects import dialect_versions
+from ...schemas.megatron.forks import fork_of
 from ...schemas.verdict import unresolved_words
-from ...schemas.versions import within
+from ...schemas.versions import versions_in, within
 from ..constants_compiled import GIVEN_ALIKE, PARTED
+from ..fork_flags_compiled import CHANGED, CHECKED
 from ..messages_compiled import say
 from ..mindformers.from_yaml import DYNAMIC, kept_type
 from ..plan import dimensions, samples, schedules
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
+    from ...schemas.megatron.dialects import Dialect
     from ...schemas.message import Words
 
 
@@ -257,6 +262,37 @@ def unread_arguments(configs: Sequence[Config], language: str) -> list[NotCompar
         for config in configs
         for word, problem in unresolved_words(config)
     ]
+
+
+def unchecked_fork_flags(configs: Sequence[Config], language: str) -> list[NotCompared]:
+    """Flags of a fork, or to which it gives another meaning, that a launch uses and no fact is known of.
+
+    No code of a fork runs: what was verified is accmap's own reading of them.
+    """
+    found: list[NotCompared] = []
+    for config in configs:
+        fork = fork_of(config)
+        if fork is None:
+            continue
+        why = say.fork_flag_not_checked(fork=fork.label).text(language)
+        found += [NotCompared(flag, why) for flag in _unchecked_flags(config, fork)]
+    return list(dict.fromkeys(found))
+
+
+def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[str]:
+    name = next((one for one in CHECKED if fork.name.startswith(f"{one}-")), "") if fork.file is None else ""
+    order, version = dialect_versions(name), fork.name.removeprefix(f"{name}-")
+    facts = [one for one in CHECKED.get(name, ()) if version in versions_in(str(one["versions"]), order)]
+    changed = CHANGED.get(name, "").split()
+    for setting in explicit_of(config.settings):
+        if setting.key not in fork.own and setting.key not in changed:
+            continue
+        if not any(
+            setting.key in one["arguments"].split()
+            and ("when" not in one or fork.holds(one["when"], config.settings, config.launch))
+            for one in facts
+        ):
+            yield setting.flag or setting.key
 
 
 def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ()) -> list[DifferingSetting]:
