@@ -42,6 +42,14 @@ def directory() -> "str | None":
     return os.path.join(home, "accmap") if os.path.isabs(home) else None
 
 
+def private_directory() -> "str | None":
+    """The folder, if nobody else can fill it; None otherwise."""
+    folder = directory()
+    if folder is None or checkout_around(folder) is not None:
+        return None
+    return folder if not os.path.lexists(folder) or _is_private(folder, make=False) else None
+
+
 def entry_name(words: "Sequence[str]", version: str) -> str:
     """The name of the file that would hold the answer to a command line."""
     try:
@@ -67,7 +75,7 @@ def entry_name(words: "Sequence[str]", version: str) -> str:
 def replay(words: "Sequence[str]", version: str) -> "int | None":
     """Write the answer that is known for a command line and give its exit code; None where there is none."""
     folder = directory()
-    if folder is None or not cacheable(words) or not _is_private(folder, make=False):
+    if folder is None or not cacheable(words) or not _is_private(folder, make=False) or checkout_around(folder):
         return None
     try:
         with open_regular(os.path.join(folder, entry_name(words, version))) as stream:
@@ -105,9 +113,12 @@ def _show(text: str, words: "Sequence[str]") -> None:
 
 
 def store(words: "Sequence[str]", version: str, noted: "Mapping[str, bytes]", text: str, code: int) -> None:
-    """Remember an answer. A cache that cannot be written is no fault of the run."""
+    """Remember an answer. A cache that cannot be written is no fault of the run; one that is not used is noted."""
     folder = directory()
-    if folder is None or not _is_private(folder, make=True):
+    checkout = None if folder is None else checkout_around(folder)
+    if folder is None or checkout is not None or not _is_private(folder, make=True):
+        if folder is not None and os.path.lexists(folder):
+            _tell_not_used(folder, checkout, words)
         return
     states = {key: known or state_of(key) for key, known in noted.items()}
     states.update({key: state_of(key) for key in map(stamp_key, _packages())})
@@ -122,6 +133,26 @@ def store(words: "Sequence[str]", version: str, noted: "Mapping[str, bytes]", te
         _trim(folder)
     except OSError:
         return
+
+
+def checkout_around(folder: str) -> "str | None":
+    """The checkout that a folder lies in, which whoever may push to it can fill; None outside of any."""
+    path = os.path.realpath(folder)
+    while True:
+        if os.path.lexists(os.path.join(path, ".git")):
+            return path
+        path, before = os.path.dirname(path), path
+        if path == before:
+            return None
+
+
+def _tell_not_used(folder: str, checkout: "str | None", words: "Sequence[str]") -> None:
+    from ..schemas.border.text_output import tell
+    from .language import language_in
+    from .messages_compiled import say
+
+    why = say.cache_of_others() if checkout is None else say.cache_in_a_checkout(folder=checkout)
+    tell(f"accmap: {say.cache_not_used(folder=folder, why=why).text(language_in(list(words)))}")
 
 
 def _is_private(folder: str, *, make: bool) -> bool:

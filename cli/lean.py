@@ -35,6 +35,8 @@ _COMPLETION = ("--install-completion", "--show-completion")
 
 def main(words: Sequence[str] | None = None) -> int:
     """Run one command line and answer with its exit code; without `words` it is the process's own, which ends here."""
+    if sys.platform == "win32":
+        return _refuse_windows(sys.argv[1:] if words is None else words)
     if words is not None:
         return _run_guarded(list(words))
     import gc
@@ -90,6 +92,15 @@ def _run_guarded(given: list[str]) -> int:
         return UNUSABLE
     except KeyboardInterrupt:
         return 130
+
+
+def _refuse_windows(words: Sequence[str]) -> int:
+    from ..schemas.border.text_output import tell
+    from .language import language_in
+    from .messages_compiled import say
+
+    tell(say.windows_unsupported().text(language_in(words)))
+    return UNUSABLE
 
 
 def _without_reader() -> int:

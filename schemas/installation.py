@@ -1,12 +1,14 @@
-"""The way in which this accmap was installed, and the command that adds one of its extras to it."""
+"""The way in which this accmap was installed, the command that adds one of its extras, and how it starts Python."""
 
 from __future__ import annotations
 
 import os
+import sys
 
 from .fast_records import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Literal
 
 _NAME = "accmap"
@@ -40,6 +42,45 @@ def installation() -> Installation:
 def install_command(extra: str) -> str:
     """The command that installs an extra beside this accmap."""
     return installation().command(extra)
+
+
+_PATHS = """
+import json, os, site, sys
+paths, by_user = json.loads(sys.argv.pop(1))
+if by_user is None:
+    by_user = sys.prefix == sys.base_prefix and not (sys.flags.no_site or os.environ.get("PYTHONNOUSERSITE"))
+if by_user:
+    site.addsitedir(site.getusersitepackages())
+sys.path[:] = paths + [path for path in sys.path if path not in paths]
+"""
+_MODULE = """
+import runpy
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+
+def isolated_python(code: str, words: Sequence[str], paths: Sequence[str], python: str | None = None) -> list[str]:
+    """The command that runs code with a Python, by default this one, isolated from its surroundings (`-I`).
+
+    Neither the current folder nor a variable of Python's counts; `paths` and the user's own packages are searched.
+    """
+    by_user: bool | None = None
+    if python is None:
+        import site
+
+        by_user = site.getusersitepackages() in sys.path
+    from json import dumps
+
+    searched = dumps([[path for path in paths if os.path.isabs(path)], by_user])
+    return [sys.executable if python is None else python, "-I", "-c", _PATHS + code, searched, *words]
+
+
+def module_command(module: str, *words: str, first: Sequence[str] = ()) -> list[str]:
+    """The command that runs a module with this Python, which searches the folders that this process searches."""
+    here = os.getcwd()
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    own = [path for path in sys.path if path != here or package.startswith(here)]
+    return isolated_python(_MODULE, [module, *words], [*first, *own])
 
 
 def _direct_address() -> str | None:

@@ -11,14 +11,13 @@ import importlib.util
 import json
 import os
 import subprocess
-import sys
 import tempfile
 from typing import TYPE_CHECKING, Literal
 
 from ..schemas.border.inputs import open_regular
 from ..schemas.diagnostic import UsageError
 from ..schemas.fast_records import NamedTuple
-from ..schemas.installation import install_command
+from ..schemas.installation import install_command, isolated_python, module_command
 from ..schemas.message import Words
 from ..schemas.versions import ALL, known_names, name_with, names, number_of
 from .messages_compiled import say
@@ -237,7 +236,7 @@ def _pip_failure(wheel: str, folder: str, *options: str) -> str:
         "install", "--quiet", "--disable-pip-version-check", "--no-input", "--no-deps", "--no-compile",
         "--only-binary=:all:", "--target", folder, *options, wheel,
     ]  # fmt: skip
-    done = subprocess.run([sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False)
+    done = subprocess.run(module_command("pip", *words), capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return ""
     said = [line for line in done.stderr.splitlines() if line.strip() and not line.startswith("WARNING")]
@@ -251,7 +250,6 @@ _ROOMS = ("schemas", "mappings", "mapper", "verifier")
 _PROBE_SECONDS = 60
 _PROBE = """
 import importlib.util, json, sys
-sys.path[:] = filter(None, sys.path)
 found = {}
 for name in sys.argv[1:]:
     try:
@@ -282,7 +280,7 @@ class Interpreter(NamedTuple):
 
 def probe_interpreter(path: str, modules: tuple[str, ...]) -> Interpreter:
     """The modules among these that a Python has; UsageError if it cannot be asked, or is too old for accmap's code."""
-    words = [path, "-c", _PROBE, *modules]
+    words = isolated_python(_PROBE, modules, environment_paths(), path)
     try:
         done = subprocess.run(
             words, capture_output=True, text=True, check=True, timeout=_PROBE_SECONDS, cwd=tempfile.gettempdir()
@@ -311,10 +309,16 @@ def _reason(error: Exception) -> str:
     return str(said).strip().rpartition("\n")[2]
 
 
-def python_command(python: str, module: str, *words: str) -> list[str]:
+def environment_paths() -> list[str]:
+    """The folders that `PYTHONPATH` names from the root; a relative one would be whatever a checkout holds."""
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(path)]
+
+
+def python_command(python: str, module: str, *words: str, first: Sequence[str] = ()) -> list[str]:
     """The command that runs a module of accmap with another Python, which is shown accmap's own folders alone."""
     places = dict.fromkeys(os.path.dirname(_home(f"{_PACKAGE}.{room}")) for room in _ROOMS)
-    return [python, "-c", _START, json.dumps([_PACKAGE, module, list(places)]), *words]
+    asked = json.dumps([_PACKAGE, module, list(places)])
+    return isolated_python(_START, [asked, *words], [*first, *environment_paths()], python)
 
 
 def _home(name: str) -> str:

@@ -19,7 +19,7 @@ from pydantic import BaseModel, Field
 from ...schemas.border.text_output import tell
 from ...schemas.diagnostic import UsageError
 from ...schemas.fast_records import NamedTuple
-from ...schemas.installation import install_command
+from ...schemas.installation import install_command, module_command
 from ..exit_codes import FINE
 from ..messages_compiled import say
 
@@ -161,7 +161,7 @@ class _Commands(NamedTuple):
     def _run(self, words: Sequence[str], *, reads_json: bool = True) -> Answer:
         try:
             ended = subprocess.run(
-                [sys.executable, "-I", "-m", "accmap", *words],
+                module_command("accmap", *words),
                 cwd=self.root, stdin=subprocess.DEVNULL, capture_output=True, encoding="utf-8", timeout=_SECONDS,
                 check=False,
             )  # fmt: skip

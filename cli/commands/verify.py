@@ -410,12 +410,12 @@ def _pair_of_configs(configs: Sequence[Config], against: str | None) -> tuple[Co
 
 
 def _store() -> str | None:
-    """Folder of prepared frameworks; None if this user has no place for them."""
+    """Folder of prepared frameworks, whose code is run; None if this user has no place for them."""
     import os
 
-    from ..cache import directory
+    from ..cache import private_directory
 
-    above = directory()
+    above = private_directory()
     return None if above is None else os.path.join(above, "frameworks")
 
 

@@ -61,6 +61,7 @@ from ...schemas.border.inputs import open_regular
 from ...schemas.border.text_output import emit, json_text, paint, say, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
+from ...schemas.installation import module_command
 from ...schemas.shared_words import mark
 from ...schemas.verdict import Unseen, conclude, unseen_json
 from ..argument_parser import UsageError
@@ -188,7 +189,6 @@ def _sum(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-PROGRAM = (sys.executable, "-I", "-m", "accmap")
 _OTHER = {
     "megatron": ("mindformers", "configuration/example.yaml"),
     "mindformers": ("megatron", "configuration/example.sh"),
@@ -323,7 +323,9 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
 
 def _accmap(words: Sequence[str], folder: str) -> str:
     os.makedirs(os.path.join(folder, "configuration"), exist_ok=True)
-    done = subprocess.run([*PROGRAM, *words], cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False)
+    done = subprocess.run(
+        module_command("accmap", *words), cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False
+    )
     if done.returncode not in (FINE, BAD):
         said = done.stderr.strip() or done.stdout.strip()
         command = " ".join(words)
@@ -400,7 +402,7 @@ def judge(found: CheckState, directory: str, language: Language) -> CheckState:
     """A check whose files are there, judged by its command."""
     if found.state != "ready":
         return found
-    command = [*PROGRAM, *found.check.judge, "--lang", language]
+    command = module_command("accmap", *found.check.judge, "--lang", language)
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, encoding="utf-8", check=False)
     said = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()]
     undecided = done.stdout.lstrip().lower().startswith(_without_evidence(language))
@@ -584,7 +586,7 @@ class _Worker:
     def _run(self, check: Check, action: Action) -> bool:
         """True if a command has made what it should."""
         tell(usage.run_does(command=command_line(action.words)).text(self.language))
-        command = [*PROGRAM, *action.words, "--lang", self.language]
+        command = module_command("accmap", *action.words, "--lang", self.language)
         code = subprocess.run(command, cwd=self.directory, stdout=subprocess.DEVNULL, check=False).returncode
         self.done.append(Done(check.id, action.words, code))
         if code:

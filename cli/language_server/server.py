@@ -10,7 +10,7 @@ import os
 import sys
 from contextlib import redirect_stdout
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
@@ -18,7 +18,7 @@ from pygls.uris import from_fs_path, to_fs_path
 
 from accmap import __version__
 
-from ...schemas.border.text_output import tell_crash
+from ...schemas.border.text_output import tell, tell_crash
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.source import Span
 from ..argument_parser import UsageError
@@ -42,6 +42,32 @@ _SEVERITIES = {
     "info": lsp.DiagnosticSeverity.Hint,
 }
 _FIX_ALL = "source.fixAll.accmap"
+_LARGEST_DOCUMENT = 1_000_000
+"""Characters; what trains has some ten thousand."""
+_LARGEST_MESSAGE = 8 * _LARGEST_DOCUMENT
+_LONGEST_HEADER = 8192
+
+
+class _BoundedInput:
+    """The editor's messages: one that is too large is skipped, and a notification that nobody hears stands for it."""
+
+    def __init__(self, stream: BinaryIO, language: Language) -> None:
+        self._stream, self._language = stream, language
+
+    def readline(self) -> bytes:
+        """A line of a message's head; one without an end is the end of all."""
+        line = self._stream.readline(_LONGEST_HEADER)
+        return line if line.endswith(b"\n") else b""
+
+    def read(self, size: int) -> bytes:
+        """The body of a message."""
+        if size <= _LARGEST_MESSAGE:
+            return self._stream.read(size)
+        tell(say.lsp_message_too_large(size=size, most=_LARGEST_MESSAGE).text(self._language))
+        rest = size
+        while rest and (part := self._stream.read(min(rest, 1 << 20))):
+            rest -= len(part)
+        return b'{"jsonrpc": "2.0", "method": "$/skipped", "params": null}'
 
 
 def serve(options: ReadOptions, profile: str | None, language: Language, *, remarks: bool) -> None:
@@ -65,7 +91,7 @@ def serve(options: ReadOptions, profile: str | None, language: Language, *, rema
         server.feature(name, about)(partial(handler))
     # The editor's own channel: nothing else that is printed may get into it.
     with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as answers, redirect_stdout(sys.stderr):
-        server.start_io(stdout=answers)
+        server.start_io(cast("BinaryIO", _BoundedInput(sys.stdin.buffer, language)), answers)
 
 
 class _Editor:
@@ -125,9 +151,14 @@ class _Editor:
 
     def _take(self, uri: str) -> str | None:
         path = _path(uri)
-        if path is not None:
-            self._uris[path] = uri
-            self.files.put(path, self.server.workspace.get_text_document(uri).source)
+        if path is None or uri not in self.server.workspace.text_documents:
+            return None
+        text = self.server.workspace.get_text_document(uri).source
+        self._uris[path] = uri
+        if len(text) > _LARGEST_DOCUMENT:
+            self._tell(say.lsp_document_too_large(file=path, most=_LARGEST_DOCUMENT).text(self.language))
+            text = ""
+        self.files.put(path, text)
         return path
 
     def _checked_late(self) -> None:

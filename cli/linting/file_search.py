@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from ...schemas.border.file_input import read_regular
-from ...schemas.border.inputs import is_file, is_folder
+from ...schemas.border.file_input import MAX_BYTES, read_regular
+from ...schemas.border.inputs import is_file, is_folder, open_regular
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.message import verbatim
@@ -14,7 +14,7 @@ from ..messages_compiled import say
 from .settings import is_pattern
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 SCRIPTS = (".sh", ".bash", ".slurm", ".sbatch")
 YAMLS = (".yaml", ".yml")
@@ -86,26 +86,75 @@ def _is_asked_for(path: str) -> bool:
     return is_file(path) and path.endswith((*SCRIPTS, *YAMLS)) and looks_like_training(path)
 
 
-_QUIET = ("-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}", "-c", "core.pager=")
+_QUIET = (
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    f"core.hooksPath={os.devnull}",
+    "-c",
+    "core.pager=",
+    "--no-replace-objects",
+)
+_LOCAL = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "", "GIT_TERMINAL_PROMPT": "0"}
+"""Nothing is written, and nothing is fetched: a fetch starts the programs that the repository names for it."""
+_LINK = "120000"
+"""The mode of a link, whose content is its target."""
 
 
 def files_changed_since(files: Sequence[str], ref: str) -> list[str]:
-    """The files that git says were changed or added since `ref`, whether or not that was committed.
+    """The files that were changed or added since `ref`, whether or not that was committed.
 
-    Of a pair that was named alone, two files, both are kept where one has changed.
+    Git is only asked for names and digests; the files are compared here. Git itself would run the filters that the
+    repository, what it includes, and its submodules name. Of a pair that was named alone, two files, both are kept if
+    one has changed.
     """
     start = os.path.abspath(os.path.dirname(files[0]) if files else ".")
     top = _git_output(start, "rev-parse", "--show-toplevel").rstrip("\n")
     commit = _git_output(
         start, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", ref=ref
     ).strip()
-    names = _git_output(
-        top, "diff", "--name-only", "-z", "--no-ext-diff", "--no-textconv", "--no-renames", commit, "--"
-    )
-    names += _git_output(top, "ls-files", "--others", "--exclude-standard", "-z")
-    changed = {os.path.realpath(os.path.join(top, name)) for name in names.split("\0") if name}
-    found = [name for name in files if os.path.realpath(name) in changed]
+    digests = _committed_digests(top, commit)
+    known = set(_git_output(top, "ls-files", "--cached", "--others", "--exclude-standard", "-z").split("\0"))
+    found = [name for name in files if _has_changed(name, os.path.realpath(top), digests, known)]
     return list(files) if found and len(files) == 2 else found
+
+
+def _committed_digests(top: str, commit: str) -> dict[str, str]:
+    """The digest of each regular file of a commit, by its path from the repository's root."""
+    listed = _git_output(top, "ls-tree", "-r", "-z", "--full-tree", commit)
+    rows = [row.partition("\t") for row in listed.split("\0") if row]
+    return {
+        name: head.split(" ")[2]
+        for head, _, name in rows
+        if head.split(" ")[1] == "blob" and not head.startswith(_LINK)
+    }
+
+
+def _has_changed(name: str, top: str, digests: Mapping[str, str], known: Collection[str]) -> bool:
+    """True if a file is not as it was committed; a checkout may have replaced its ends of lines."""
+    path = os.path.realpath(name)
+    within = os.path.relpath(path, top)
+    committed = digests.get(within)
+    if committed is None:
+        return within in known
+    try:
+        with open_regular(path, remember=False) as stream:
+            data = stream.read(MAX_BYTES + 1)
+    except OSError:
+        return True
+    return committed not in (_git_digest(data, committed), _git_digest(data.replace(b"\r\n", b"\n"), committed))
+
+
+def _git_digest(data: bytes, like: str) -> str:
+    """The name of a blob, by the algorithm of another name."""
+    from hashlib import sha1, sha256
+
+    blob = b"blob %d\0%b" % (len(data), data)
+    return (sha256(blob) if len(like) == _SHA256 else sha1(blob, usedforsecurity=False)).hexdigest()
+
+
+_SHA256 = 64
+"""Digits of a name in a repository with SHA-256."""
 
 
 def _git_output(folder: str, *words: str, ref: str = "") -> str:
@@ -117,7 +166,7 @@ def _git_output(folder: str, *words: str, ref: str = "") -> str:
             cwd=folder,
             capture_output=True,
             check=False,
-            env={**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"},
+            env={**os.environ, **_LOCAL, "LC_ALL": "C"},
         )
     except OSError as error:
         raise UsageError(say.git_does_not_run(why=verbatim(error.strerror or error))) from None

@@ -2,7 +2,8 @@
 
 A file is made beside its place, flushed, and renamed over it: a link stays and the file it leads to is replaced, the
 permissions and the owner of what was there are kept, and another name of the same file keeps the old text (as with
-git). What a process that was killed left beside a place is taken away by the next one that writes there.
+git). A half-written file is locked by the process that writes it; the next one that writes there removes those that
+nobody has locked: their processes were killed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from .inputs import is_input, note_written
 from .text_output import emit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from io import BufferedWriter
 
     from typing_extensions import Buffer
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from .text_output import Outgoing
 
 _MARK = ".accmap-"
+_TOKEN = 16
+"""Hexadecimal digits that make a half-written file's name its own."""
+_DAY = 86_400
+_MANY_FILES = 200
 _AHEAD = 1 << 25
 """After so many bytes the system is asked to begin with them."""
 
@@ -93,9 +98,9 @@ class NewFile:
         self._target = os.path.realpath(path)
         folder = os.path.dirname(self._target)
         remove_leftovers(folder)
-        process = os.getpid()
-        self._beside = os.path.join(folder, f"{_MARK}{process}-{_began(process)}-{_next()}{_machine()}")
-        handle = os.open(self._beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        self._beside, handle = _begin_file(folder, self._target)
+        self._lock = os.dup(handle)
+        """Holds the lock until the file is in its place."""
         self.stream: BufferedWriter = open(handle, "wb")  # noqa: SIM115 - `finish` or `discard` closes it
         """What takes the bytes."""
         self._asked = 0
@@ -126,10 +131,9 @@ class NewFile:
             raise
 
     def finish(self) -> None:
-        """Everything is written: bring it to the disk, with the permissions of the file that it replaces."""
+        """Everything is written: bring it to the disk."""
         stream = self.stream
         stream.flush()
-        _keep_mode(stream.fileno(), self._target)
         if self._lasting:
             os.fsync(stream.fileno())
         stream.close()
@@ -137,6 +141,7 @@ class NewFile:
     def place(self) -> None:
         """Rename it to its place."""
         os.replace(self._beside, self._target)
+        self._unlock()
         if self._lasting:
             note_written(self._path, os.path.getsize(self._target))
             _flush_folder(os.path.dirname(self._target))
@@ -146,6 +151,37 @@ class NewFile:
         self.stream.close()
         if os.path.lexists(self._beside):
             os.unlink(self._beside)
+        self._unlock()
+
+    def _unlock(self) -> None:
+        lock, self._lock = self._lock, -1
+        if lock >= 0:
+            os.close(lock)
+
+
+def _begin_file(folder: str, target: str) -> tuple[str, int]:
+    """The name and the handle of a new file beside a place: locked, with the permissions of what is replaced."""
+    while True:
+        path = os.path.join(folder, f"{_MARK}{os.urandom(_TOKEN // 2).hex()}{_machine()}")
+        # Until it has the permissions of a file that it replaces, nobody else may read it.
+        mode = 0o600 if os.path.exists(target) else 0o666
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), mode)
+        _keep_mode(handle, target)
+        _lock_file(handle, wait=True)
+        if os.fstat(handle).st_nlink:
+            return path, handle
+        os.close(handle)  # another process took it for a leftover before it was locked
+
+
+def _lock_file(handle: int, *, wait: bool) -> bool:
+    """True if the file is this process's alone; where the system cannot lock, nothing is ever taken for a leftover."""
+    import fcntl
+
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        return False
+    return True
 
 
 def free_bytes(folder: str) -> int:
@@ -162,16 +198,30 @@ def remove_leftovers(folder: str) -> None:
     except OSError:
         return
     for name in names:
-        name, at, machine = name.partition("@")
-        if at + machine not in ("", _machine()):
-            continue  # only the machine where a process runs knows that it has ended
-        process, *rest = name[len(_MARK) :].split("-")
-        began = rest[0] if len(rest) == 2 else ""
-        if process.isascii() and process.isdigit() and len(process) < 10 and not _lives(int(process), began):
+        token, _, machine = name[len(_MARK) :].partition("@")
+        if len(token) == _TOKEN and not token.strip("0123456789abcdef"):
             try:
-                os.unlink(os.path.join(folder, name + at + machine))
+                _remove_leftover(os.path.join(folder, name), elsewhere=f"@{machine}" != _machine())
             except OSError:
                 continue
+
+
+def _remove_leftover(path: str, *, elsewhere: bool) -> None:
+    handle = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    try:
+        # Not every network file system shows a lock to other machines: theirs are left alone for a day.
+        if elsewhere and _seconds() - os.fstat(handle).st_mtime < _DAY:
+            return
+        if _lock_file(handle, wait=False):
+            os.unlink(path)
+    finally:
+        os.close(handle)
+
+
+def _seconds() -> float:
+    from time import time
+
+    return time()
 
 
 def _write_whole_files(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
@@ -179,6 +229,7 @@ def _write_whole_files(files: Mapping[str, bytes], *, force: bool, over_inputs: 
         raise UsageError(say.dash_is_a_file())
     streams = {path for path in files if _is_stream(path)}
     _refuse_places([path for path in files if path not in streams], force=force, over_inputs=over_inputs)
+    _allow_open_files(len(files))
     waiting: list[NewFile] = []
     current = ""
     try:
@@ -199,6 +250,18 @@ def _write_whole_files(files: Mapping[str, bytes], *, force: bool, over_inputs: 
     finally:
         for new in waiting:
             new.discard()
+
+
+def _allow_open_files(count: int) -> None:
+    """Each file is open, and so locked, until all are written."""
+    if count < _MANY_FILES:
+        return
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * _MANY_FILES + count
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted if hard < 0 else min(wanted, hard), hard))
 
 
 def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
@@ -281,38 +344,8 @@ def _make(folder: str, made: list[str]) -> None:
         made.append(folder)
 
 
-def _lives(process: int, began: str) -> bool:
-    """True if the process that began at a time still runs; its number may be another's by now."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    now = _began(process)
-    return not (began.isdigit() and now and began != now)
-
-
-def _began(process: int) -> str:
-    """When a process began, in ticks since the machine did (`proc_pid_stat(5)`); nothing where no system says it."""
-    try:
-        with open(f"/proc/{process}/stat", "rb") as stream:
-            return stream.read(4096).rpartition(b")")[2].split()[19].decode("ascii")
-    except (OSError, IndexError, ValueError):
-        return ""
-
-
 def _machine() -> str:
     """The end of a half-written file's name, which says on which machine its process runs."""
     if not hasattr(os, "uname"):
         return ""
     return f"@{os.uname().nodename.replace('/', '').replace('@', '')}"
-
-
-def _number_source() -> Callable[[], int]:
-    from itertools import count
-
-    return count().__next__
-
-
-_next = _number_source()

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..compilers.constants import VERSIONS_SOURCE, read_versions
 from ..compilers.tables import literal_module, load_table
+from ..installation import isolated_python, module_command
 from ..megatron.facts.parser_dump import digest
 from ..versions import names
 
@@ -86,7 +87,7 @@ def read_families() -> dict[str, Any]:
 
 def extract_facts(python: str) -> dict[str, Any]:
     """The facts that the transformers of an interpreter states."""
-    command = [python, "-c", _PROBE, json.dumps(FAMILIES)]
+    command = isolated_python(_PROBE, [json.dumps(FAMILIES)], [], python)
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     folder, found = json.loads(told.splitlines()[-1])
     return {**found, "sources": source_digests(Path(folder))}
@@ -192,7 +193,7 @@ def main(arguments: list[str]) -> int:
         ordered = {name: stored[name] for name in order if name in stored}
         SOURCE.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")
         root = Path(__file__).resolve().parents[2]
-        subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
+        subprocess.run(module_command("generate", first=[str(root)]), cwd=root, stdout=subprocess.DEVNULL, check=True)
     return 0
 
 

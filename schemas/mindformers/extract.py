@@ -17,7 +17,6 @@ import argparse
 import ast
 import hashlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..compilers import constants
+from ..installation import isolated_python, module_command
 from ..plain_values import is_list, is_mapping
 from .fact_base import SOURCE, fact_file_text, facts_of, merge_versions, read_facts
 
@@ -42,6 +42,11 @@ _DIGESTS_HEAD = """# Digests of the functions that accmap follows, by version (`
 # `python -m accmap.schemas.mindformers.extract`, do not edit.
 """
 _KINDS = ("bool", "int", "float", "str")
+_RUN_PROBE = """
+import runpy
+sys.dont_write_bytecode = True
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
 _SECTION = re.compile(r"- section: (.*)")
 """Where the rows of `resolution.yaml` that a citation is about begin."""
 _CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
@@ -52,10 +57,8 @@ def extract_facts(tree: Path, python: str = sys.executable) -> dict[str, Any]:
     package = tree / "mindformers"
     if not package.is_dir():
         raise ValueError(f"{tree} holds no folder mindformers")
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONHASHSEED": "0"}
-    done = subprocess.run(
-        [python, str(HERE / "probe.py")], env=environment, capture_output=True, text=True, check=False, cwd=tree
-    )
+    command = isolated_python(_RUN_PROBE, [str(HERE / "probe.py")], [str(tree.resolve())], python)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tree)
     _, mark, answer = done.stdout.rpartition("\nFACTS\n")
     if not mark:
         raise ValueError(f"{tree} cannot be imported:\n{done.stderr.strip()[-2000:]}")
@@ -419,7 +422,12 @@ def _previous_version(facts: dict[str, Any], version: str) -> str | None:
 def _write_facts(facts: dict[str, Any], digest: dict[str, Any]) -> None:
     SOURCE.write_text(fact_file_text(_HEAD, facts), "utf-8")
     DIGESTS.write_text(fact_file_text(_DIGESTS_HEAD, digest), "utf-8")
-    subprocess.run([sys.executable, "-m", "generate"], cwd=HERE.parents[1], stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        module_command("generate", first=[str(HERE.parents[1])]),
+        cwd=HERE.parents[1],
+        stdout=subprocess.DEVNULL,
+        check=True,
+    )
 
 
 if __name__ == "__main__":

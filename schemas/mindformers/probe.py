@@ -419,7 +419,8 @@ def plain(value: Any) -> Any:
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(entry) for entry in value]
+        entries = [plain(entry) for entry in value]
+        return entries if isinstance(value, (list, tuple)) else sorted(entries, key=repr)
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
     if dataclasses.is_dataclass(value):

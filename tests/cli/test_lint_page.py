@@ -361,16 +361,74 @@ def test_a_repository_starts_nothing(accmap, folder: Path) -> None:
     program = folder / "program"
     program.write_text("#!/bin/sh\ntouch stolen\n")
     program.chmod(0o755)
-    for key in ("core.fsmonitor", "diff.external", "core.pager"):
+    for key in (
+        "core.fsmonitor", "diff.external", "core.pager", "core.sshCommand", "diff.x.textconv", "diff.x.command",
+        "filter.x.clean", "filter.y.process", "filter.y.smudge", "core.alternateRefsCommand", "core.gitProxy",
+    ):  # fmt: skip
         git("config", key, str(program))
+    (folder / "included").write_text(f'[filter "z"]\n\tclean = {program}\n\trequired\n')
+    git("config", "include.path", "../included")
+    git("config", "extensions.worktreeConfig", "true")
+    (folder / ".git" / "config.worktree").write_text(f'[filter "w"]\n\tprocess = {program}\n')
+    (folder / ".gitattributes").write_text("*.sh filter=x diff=x\n*.yaml filter=y\nmany* filter=z\nnew* filter=w\n")
     hooks = folder / ".git" / "hooks"
     hooks.mkdir(exist_ok=True)
     for name in ("post-index-change", "post-checkout"):
         (hooks / name).write_text(program.read_text())
         (hooks / name).chmod(0o755)
-    os.utime(folder / "planted" / "megatron.sh")
-    accmap("lint", "--since", "HEAD")
+    for path in folder.rglob("planted/*"):
+        os.utime(path)
+    for name in ("many.sh", "new.yaml"):
+        (folder / name).write_text("python pretrain_gpt.py --num-layers 2\n")
+    assert accmap("lint", ".", "--since", "HEAD").code in (0, 1)
     assert not list(folder.rglob("stolen"))
+
+
+def test_a_repository_fetches_nothing(accmap, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Of a partial clone, git fetches what is missing by the programs that the clone's configuration names."""
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    git("config", "uploadpack.allowFilter", "true")
+    clone = tmp_path_factory.mktemp("clones") / "clone"
+    git("clone", "-q", "--no-checkout", "--filter=tree:0", folder.as_uri(), str(clone))
+    program = clone / "program"
+    program.write_text(f"#!/bin/sh\ntouch {clone}/stolen\n")
+    program.chmod(0o755)
+    git("-C", str(clone), "config", "core.sshCommand", str(program))
+    git("-C", str(clone), "config", "remote.origin.uploadpack", str(program))
+    (clone / "a.sh").write_text("python pretrain_gpt.py --num-layers 2\n")
+    for address in (folder.as_uri(), "ssh://nowhere/x", f"ext::{program}"):
+        git("-C", str(clone), "config", "remote.origin.url", address)
+        assert accmap("lint", str(clone / "a.sh"), "--since", "HEAD").code == 2
+        assert not (clone / "stolen").exists()
+
+
+def test_a_submodule_runs_nothing(accmap, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    git("-C", str(other), "init", "-q")
+    (other / "b.sh").write_text("x\n")
+    git("-C", str(other), "add", "-A")
+    git("-C", str(other), "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", "x")
+    git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(other), "sub")
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    program = folder / "program"
+    program.write_text(f"#!/bin/sh\ntouch {folder}/stolen\n")
+    program.chmod(0o755)
+    for key in ("filter.x.clean", "core.fsmonitor"):
+        git("-C", "sub", "config", key, str(program))
+    (folder / "sub" / ".gitattributes").write_text("*.sh filter=x\n")
+    (folder / "sub" / "b.sh").write_text("y\n")
+    assert accmap("lint", ".", "--since", "HEAD").code in (0, 1)
+    assert not (folder / "stolen").exists()
+
+
+def test_ends_of_lines_that_a_checkout_replaced_are_no_change(accmap, folder: Path) -> None:
+    git("add", "-A")
+    git("commit", "-qm", "x")
+    path = folder / "planted" / "megatron.sh"
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert "none of these files changed" in accmap("lint", ".", "--since", "HEAD").err
 
 
 def test_outside_of_a_repository(accmap, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

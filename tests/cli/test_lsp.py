@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -384,6 +385,23 @@ def test_a_broken_configuration_is_said_and_the_server_goes_on(editor: Callable[
     assert one.codes("run.yaml") == []
     assert one.messages == 1, "not at every keystroke"
     assert [entry["method"] for entry in one.asked] == ["client/registerCapability"]
+
+
+def test_a_message_and_a_document_are_bounded(editor: Callable[..., Editor]) -> None:
+    """What is too large is skipped; the server goes on, and has not taken memory for it."""
+    one = editor()
+    one.open("run.yaml", YAML)
+    clean = one.codes("run.yaml")
+    assert one.process.stdin is not None
+    one.process.stdin.write(b"Content-Length: %d\r\n\r\n" % (60 << 20))
+    for _ in range(60):
+        one.process.stdin.write(b"[]," * ((1 << 20) // 3) + b" ")
+    one.open("large.yaml", YAML + "# x\n" * 400_000)
+    assert "large.yaml is not linted, because it has more than" in one.message()
+    one.type("run.yaml", YAML + "# more\n")
+    assert one.codes("run.yaml") == clean
+    peak = re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{one.process.pid}/status").read_text())
+    assert peak is None or int(peak[1]) < 300_000
 
 
 def test_messages_are_chinese_where_that_is_asked_for(editor: Callable[..., Editor]) -> None:

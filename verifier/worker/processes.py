@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.inputs import open_regular
 from ...schemas.fast_records import NamedTuple
-from ..installations import python_command
+from ...schemas.installation import module_command
+from ..installations import environment_paths, python_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Mapping
@@ -118,13 +119,15 @@ class Worker:
         """Start the process, which begins to import its framework."""
         folder, python = self._place
         module = f"{__package__}.server"
+        first = [os.path.abspath(folder)] if folder else []
         if python is None:
-            searched, words = sys.path, [sys.executable, "-m", module, self.framework]
+            searched, words = sys.path, module_command(module, self.framework, first=first)
         else:
-            searched, words = [os.environ.get("PYTHONPATH", "")], python_command(python, module, self.framework)
+            searched, words = environment_paths(), python_command(python, module, self.framework, first=first)
         environment = {
             **os.environ,
-            "PYTHONPATH": os.pathsep.join(path for path in (folder, *searched) if path),
+            # For what the framework starts: the process itself is isolated from its variables.
+            "PYTHONPATH": os.pathsep.join(path for path in (*first, *searched) if path),
             "LOG_MF_PATH": os.path.join(self._folder.name, "mindformers"),
             "OMP_NUM_THREADS": "1",
         }

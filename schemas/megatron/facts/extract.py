@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...compilers import constants
 from ...fast_records import NamedTuple
+from ...installation import module_command
 from . import fact_store
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def write(facts: fact_store.Facts) -> None:
     with open(fact_store.PATH, "w", encoding="utf-8") as stream:
         stream.write(fact_store.text(facts))
     root = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
-    subprocess.run([sys.executable, "-m", "generate"], cwd=root, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(module_command("generate", first=[root]), cwd=root, stdout=subprocess.DEVNULL, check=True)
 
 
 def main(words: Sequence[str]) -> int:

@@ -296,23 +296,94 @@ def test_a_killed_process_leaves_nothing_for_long(accmap, tmp_path: Path) -> Non
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
     assert done.returncode == -signal.SIGKILL
     assert [name for name in os.listdir(tmp_path) if name.startswith(".accmap-")]
-    mine = [".accmap-x", ".accmap-1x-2", f".accmap-{os.getppid()}-0"]
+    mine = [".accmap-x", ".accmap-1x-2", f".accmap-{os.getppid()}-0", f".accmap-{'g' * 16}"]
     for name in mine:
         (tmp_path / name).touch()
     assert accmap("convert", "a.sh", "-o", "out.yaml", files=PAIR).code in (0, 1)
     assert sorted(name for name in os.listdir(tmp_path) if name.startswith(".accmap-")) == sorted(mine)
 
 
-def test_a_number_that_another_process_has_by_now_is_a_leftover(tmp_path: Path) -> None:
+def test_a_file_that_nobody_has_locked_is_a_leftover(tmp_path: Path) -> None:
+    """A process number means nothing: two containers on one folder have the same ones."""
     from accmap.schemas.border.file_output import NewFile, remove_leftovers
 
-    process = os.getppid()
-    (tmp_path / f".accmap-{process}-1-0").touch()
-    with NewFile(str(tmp_path / "a")) as new:
+    here, elsewhere = f".accmap-{'0' * 16}@{os.uname().nodename}", f".accmap-{'1' * 16}@elsewhere"
+    for name in (here, elsewhere):
+        (tmp_path / name).touch()
+    new = NewFile(str(tmp_path / "a"))
+    with NewFile(str(tmp_path / "b")):
         remove_leftovers(str(tmp_path))
-        assert len(os.listdir(tmp_path)) == 1, "only what a living process writes"
-        new.stream.write(b"whole")
-    assert os.listdir(tmp_path) == ["a"]
+    new.stream.write(b"whole")
+    new.finish()
+    remove_leftovers(str(tmp_path))
+    new.place()
+    assert sorted(os.listdir(tmp_path)) == sorted([elsewhere, "a", "b"]), "another machine's lock may not show here"
+    os.utime(tmp_path / elsewhere, (0, 0))
+    remove_leftovers(str(tmp_path))
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+def test_a_file_is_as_closed_as_the_one_that_it_replaces_before_its_first_byte(tmp_path: Path) -> None:
+    from accmap.schemas.border.file_output import NewFile
+
+    (tmp_path / "secret").touch(mode=0o600)
+    (tmp_path / "open").touch(mode=0o644)
+    (tmp_path / "open").chmod(0o664)
+    for name, mode in (("secret", 0o600), ("open", 0o664), ("new", 0o666 & ~_umask())):
+        new = NewFile(str(tmp_path / name))
+        (beside,) = tmp_path.glob(".accmap-*")
+        assert beside.stat().st_mode & 0o777 == mode, name
+        new.discard()
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def test_many_files_are_written_at_once(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import resource
+
+    from accmap.schemas.border.file_output import write_texts
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        write_texts({str(tmp_path / str(number)): "x" for number in range(600)})
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(os.listdir(tmp_path)) == 600
+
+
+@pytest.mark.parametrize("place", ["project/.cache/accmap", "project"])
+def test_a_cache_in_a_checkout_is_not_used(tmp_path: Path, place: str) -> None:
+    """Whoever may push to the checkout may put answers there, and the mode of a checked out folder is one's umask's."""
+    (tmp_path / "a.sh").write_text(GOOD_SCRIPT)
+    (tmp_path / "project" / ".git").mkdir(parents=True, mode=0o700)
+    folder = tmp_path / place
+    assert process("lint", "a.sh", cwd=tmp_path).returncode == 0
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for entry in (tmp_path / "cache").iterdir():
+        (folder / entry.name).write_bytes(entry.read_bytes())
+    before = sorted(os.listdir(folder))
+    done = process("lint", "a.sh", cwd=tmp_path, ACCMAP_CACHE_DIR=str(folder))
+    assert (done.returncode, sorted(os.listdir(folder))) == (0, before)
+    assert f"{folder} is not used, because it lies in the checkout {tmp_path / 'project'}" in done.stderr.decode()
+
+
+def test_windows_is_refused_in_one_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from accmap.cli.lean import main
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert main(["lint", "a.sh", "--lang", "zh"]) == 2
+    assert main(["lint", "a.sh"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert len(told) == 2
+    assert "不支持 Windows" in told[0]
+    assert "Windows is not supported" in told[1]
 
 
 def test_differences_go_where_they_are_asked_for(accmap, tmp_path: Path) -> None:
