@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..arguments_compiled import LogsArgs
     from .logs_report import Report
 
-_LOGS = (".log", ".txt", ".out", ".gz")
+_LOGS = (".log", ".txt", ".out", ".gz", ".csv", ".jsonl", "trainer_state.json")
 _PAUSE = 0.5
 
 

@@ -247,7 +247,9 @@ def _legend(report: Report, colour: bool, unicode: bool) -> list[str]:
 
 
 def _run_summary(report: Report, run: Run) -> str:
-    words = [TITLES[run.framework] + (f" ({run.dialect})" if run.dialect else "")]
+    words = [
+        TITLES[run.framework] + (f" ({run.dialect})" if run.dialect else "") if run.framework in TITLES else run.dialect
+    ]
     words.append(_word(report, "steps", f"{run.steps[0]:,}", f"{run.steps[-1]:,}", f"{len(run.steps):,}"))
     if run.interval > 1:
         words.append(_word(report, "every", run.interval))

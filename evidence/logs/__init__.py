@@ -1,4 +1,4 @@
-"""Training logs of both frameworks, aligned by step and judged by the published standard.
+"""Training logs of both frameworks and of other programs, aligned by step and judged by the published standard.
 
 One module a step of the answer:
 

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from .run import Run
 
 
+_SAME_RATE = 1e-3
+"""A share by which printed rates of one step differ at most."""
+
+
 class Pair(NamedTuple):
     """One quantity of two runs at the steps where both have it."""
 
@@ -66,6 +70,8 @@ class Alignment(NamedTuple):
     only_b: int
     uncovered: int
     """How many means of one side the other cannot be averaged for."""
+    rate_shifts: tuple[int, int] = (0, 0)
+    """By how many steps the printed rates of either run are used later."""
 
 
 def same_windows(one: Pair, other: Pair) -> tuple[Pair, Pair]:
@@ -99,12 +105,34 @@ def align(a: Run, b: Run, losses: Losses, shift: int = 0) -> Alignment:
     rows = _common(a.steps, b.steps, shift)
     pair, uncovered = _loss(a, b, losses, rows)
     norm = _values(a.steps, a.column(GRAD_NORM), b.column(GRAD_NORM), rows)
-    shifted = _common(a.steps, b.steps, a.rate_shift - b.rate_shift + shift)
-    rate = _values(a.steps, a.column(LEARNING_RATE), b.column(LEARNING_RATE), shifted)
-    if a.rate_shift:
-        rate = rate._replace(steps=array("q", (step + a.rate_shift for step in rate.steps)))
+    shifts, rate = _rates(a, b, shift)
     count = len(rows.a)
-    return Alignment(pair, norm, rate, len(a.steps) - count, len(b.steps) - count, uncovered)
+    return Alignment(pair, norm, rate, len(a.steps) - count, len(b.steps) - count, uncovered, shifts)
+
+
+def _rates(a: Run, b: Run, shift: int) -> tuple[tuple[int, int], Pair]:
+    """By how many steps the rates of either run are used later, and the rates at the steps that use them.
+
+    If the version of a program decides and the log does not tell it, most rates do: the position where fewest differ.
+    """
+    own = (0, 1) if a.rate_shift is None else (a.rate_shift,)
+    wanted = [
+        (ours, theirs) for ours in own for theirs in ((ours, 1 - ours) if b.rate_shift is None else (b.rate_shift,))
+    ]
+    pairs = [(shifts, _rates_at(a, b, shifts[0] - shifts[1] + shift)) for shifts in wanted]
+    shifts, rate = pairs[0] if len(pairs) == 1 else min(pairs, key=lambda one: _share_of_other_rates(one[1]))
+    if shifts[0]:
+        rate = rate._replace(steps=array("q", (step + shifts[0] for step in rate.steps)))
+    return shifts, rate
+
+
+def _rates_at(a: Run, b: Run, shift: int) -> Pair:
+    return _values(a.steps, a.column(LEARNING_RATE), b.column(LEARNING_RATE), _common(a.steps, b.steps, shift))
+
+
+def _share_of_other_rates(rate: Pair) -> float:
+    other = sum(abs(a - b) > _SAME_RATE * max(abs(a), abs(b)) for a, b in zip(rate.a, rate.b, strict=True))
+    return other / rate.size if rate.size else 1.0
 
 
 class _Rows(NamedTuple):

@@ -43,8 +43,8 @@ def column_value(value: float) -> float:
 
 
 _IDLE = re.compile(
-    r"time|throughput|tflop|second|speed|memory|samples|tokens|token_count|(?<!global[ _])batch[ _]size|step|epoch|"
-    r"percentage|^end$",
+    r"time|timing|throughput|flops|flos|mfu|tps|perf/|elapsed|second|speed|memory|samples|tokens|token_count|"
+    r"(?<!global[ _])batch[ _]size|step|epoch|percentage|^end$|^_|^system",
     re.IGNORECASE,
 )
 """Words of columns that tell how fast a run is and how far it has come; the result does not show in them."""

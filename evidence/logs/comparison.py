@@ -174,7 +174,8 @@ def _rates(a: Run, b: Run, aligned: Alignment) -> list[Words]:
     """Notes on the position of the learning rates; a criterion judges their values."""
     if not aligned.rate.size:
         return [say.rates_none()]
-    return [say.rate_shift(name=a.name if a.rate_shift else b.name)] if a.rate_shift != b.rate_shift else []
+    later, other = aligned.rate_shifts
+    return [say.rate_shift(name=a.name if later else b.name)] if later != other else []
 
 
 def _single(run: Run, losses: array[float]) -> dict[int, float]:

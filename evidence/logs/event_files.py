@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 
 from ...schemas.fast_records import NamedTuple
 from ..data.protocol_buffers import FIXED32, FIXED64, as_int64, fields
-from .columns import ABSENT, LOSS, column_value, is_loss, own_name
-from .columns_compiled import MEGATRON_TAGS, MINDFORMERS_TAGS
+from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, column_value, is_loss, own_name
+from .columns_compiled import LOSSES, MEGATRON_TAGS, MINDFORMERS_TAGS, NORMS, RATES
 from .local_norms import NormList
 from .messages_compiled import say
 from .run import Run, interval_of, rises, segments_of
 from .sources import EVENT_FILES, first_bytes, open_log, problem, refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import BinaryIO
 
     from ...schemas.diagnostic import Diagnostic
@@ -183,30 +183,53 @@ def read_events(name: str, paths: tuple[str, ...]) -> Run:
     """The run that the event files of one process tell, in the order of their names, which begin with the time."""
     tags: dict[str, dict[int, float]] = {}
     problems: list[Diagnostic] = []
-    steps: list[int] = []
+    orders: dict[str, list[int]] = {}
     for path in paths:
-        damage = _read(path, tags, steps)
+        damage = _read(path, tags, orders)
         if damage is not None:
             damaged = say.bad_record(offset=damage.offset, why=damage.why, records=damage.records)
             if not tags:
                 refuse(damaged, path)
             problems.append(problem(damaged, path))
-    megatron = "lm loss" in tags
-    if not megatron and "loss" not in tags:
+    loss = _loss_tag(tags)
+    if not loss:
         found = ", ".join(sorted(tag for tag in tags if not tag.endswith(" vs samples"))[:8]) or "none"
         refuse(say.no_scalars(tags=found), paths[-1])
-    known = MEGATRON_TAGS if megatron else MINDFORMERS_TAGS
-    return _run(name, paths, tags, known, _dialect(tags, megatron=megatron), steps, problems)
+    if loss not in ("lm loss", "loss"):
+        return _run(name, paths, tags, _other_tags(loss, tags), ("other", "TensorBoard"), orders[loss], problems)
+    framework = "megatron" if loss == "lm loss" else "mindformers"
+    known = MEGATRON_TAGS if framework == "megatron" else MINDFORMERS_TAGS
+    dialect = _dialect(tags, megatron=framework == "megatron")
+    return _run(name, paths, tags, known, (framework, dialect), orders[loss], problems)
 
 
-def _read(path: str, tags: dict[str, dict[int, float]], steps: list[int]) -> DamagedError | None:
+def _loss_tag(tags: Mapping[str, object]) -> str:
+    """The tag of the loss; those of the two frameworks count before those of other programs."""
+    names = {own_name(tag): tag for tag in tags}
+    return next((tag for tag in ("lm loss", "loss") if tag in tags), "") or next(
+        (names[name] for name in LOSSES if name in names), ""
+    )
+
+
+def _other_tags(loss: str, tags: Iterable[str]) -> dict[str, str]:
+    """Our names for the tags of a program that is neither framework."""
+    columns = {loss: LOSS}
+    for tag in tags:
+        last = own_name(tag.rpartition("/")[2])
+        called = LEARNING_RATE if last in RATES else GRAD_NORM if last in NORMS else ""
+        if called and called not in columns.values():
+            columns[tag] = called
+    return columns
+
+
+def _read(path: str, tags: dict[str, dict[int, float]], orders: dict[str, list[int]]) -> DamagedError | None:
     """Add one file's scalars; the damage that ended it, where there is one."""
     try:
         with open_log(path) as stream:
             for scalar in scalars(stream):
                 tags.setdefault(scalar.tag, {})[scalar.step] = column_value(scalar.value)
-                if scalar.tag in ("lm loss", "loss"):
-                    steps.append(scalar.step)
+                if is_loss(scalar.tag) or own_name(scalar.tag) in LOSSES:
+                    orders.setdefault(scalar.tag, []).append(scalar.step)
     except DamagedError as error:
         return error
     return None
@@ -224,7 +247,7 @@ def _run(
     paths: tuple[str, ...],
     tags: Mapping[str, Mapping[int, float]],
     tag_columns: Mapping[str, str],
-    dialect: str,
+    program: tuple[str, str],
     order: list[int],
     problems: list[Diagnostic],
 ) -> Run:
@@ -245,8 +268,7 @@ def _run(
         problems.append(problem(say.restart(before=before, after=after, repeated=repeated), paths[-1]))
     return Run(
         name,
-        "megatron" if tag_columns is MEGATRON_TAGS else "mindformers",
-        dialect,
+        *program,
         "events",
         paths,
         steps,

@@ -36,35 +36,58 @@ What stands before the brace (time, module, rank) does not matter. Facts, measur
 - With pipeline stages every rank prints a line; a stage without the loss prints `N/A` (dynamic) or a number without
   meaning (static, which warns that only the last card's is valid, or rank 0's with the zero-bubble schedule).
 
-Other programs that build on Megatron, one record a line:
+Other programs (`PROGRAMS` of `columns.yaml`), one record a line or over several lines:
 
-    Training epoch 0, iteration 9/999 | lr: 3.0e-06 | global_step: 9 | reduced_train_loss: 11.03 | …      NeMo
-    {"loss": 1.06, "grad_norm": 0.5, "learning_rate": 1e-05, "iteration": "10/1000"}                       ms-swift
-    step 9: {'train/loss': 0.01, 'train/grad_norm': 0.5, 'train/lr-pg_0': 1e-06, 'train/step': 9}          slime
+    Training epoch 0, iteration 9/999 | lr: 3.0e-06 | global_step: 9 | reduced_train_loss: 11.03 | …      bars
+    {"loss": 1.06, "grad_norm": 0.5, "learning_rate": 1e-05, "iteration": "10/1000"}                       members
+    step 9: {'train/loss': 0.01, 'train/grad_norm': 0.5, 'train/lr-pg_0': 1e-06, 'train/step': 9}          members
+    step:9 - actor/pg_loss:0.01 - actor/grad_norm:0.5 - actor/lr:1e-06                                     dashes
+    step:  9  loss:  8.1661  grad_norm:  3.6855 · epoch: 1 step: 9, loss is 2.3 · step 9/25, loss: 2.3     pairs
+    "Step","run - train/loss","run - train/loss__MIN" · ,_step,train/loss · Wall time,Step,Value           table
+    [[1700000000.1, 9, 2.3], …]                                                                            triples
+    {"log_history": [{"epoch": 0.1, "loss": 2.3, "step": 9}, …]}, over any lines                           objects
 
-Such a line is rewritten with its step, counted from 1, and its numbers between bars, and every other line is left
-empty, so that the line numbers stay. NeMo and slime count from 0. NeMo's and ms-swift's losses are means of the lines'
-interval. Which step a rate belongs to is known of NeMo (the step's own) and slime (the next one's); ms-swift's depends
-on the version of its trainer and is compared as an ordinary metric.
+Such a record is rewritten with its step and its numbers between bars, and every other line is left empty, so that the
+line numbers stay. NeMo and slime count from 0. The losses of NeMo, ms-swift and transformers are means of the lines'
+interval; transformers begins a new mean after each line. Which step a rate belongs to depends on the version of
+transformers: it is asked of the numbers.
 
-Sources: NeMo 2 `lightning/pytorch/callbacks/progress_printer.py`; ms-swift `logging.jsonl` of its Megatron and its
-Hugging Face trainer; slime `backends/megatron_utils/model.py:train`.
+What transformers prints has no step. It is that of the progress bar that follows the line; without bars it is the
+line's number, counted in distances of epochs if they are printed with enough digits.
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import json
 import re
+from collections import Counter
+from copy import copy
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING, cast
 
 from ...schemas.fast_records import NamedTuple
-from .columns import GRAD_NORM, LEARNING_RATE, LOSS
-from .columns_compiled import MEGATRON, MINDFORMERS
+from .columns import GRAD_NORM, LEARNING_RATE, LOSS, is_loss, is_metric, own_name
+from .columns_compiled import (
+    LOSSES,
+    MEGATRON,
+    MINDFORMERS,
+    NORMS,
+    OTHER_LOSSES,
+    PROGRAMS,
+    RATES,
+    SCALES,
+    STEPS,
+)
 from .training_lines import Form, piped_value, plain_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from array import array
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from .training_lines import Lines
 
 MEGATRON_FORM = Form(
     framework="megatron",
@@ -81,6 +104,7 @@ MEGATRON_FORM = Form(
     later=re.compile(rb"\d:\d\d\.\d+\] iteration"),
     start=b"[before the start of training step]",
     fixed_rates=True,
+    means=True,
 )
 
 
@@ -139,83 +163,337 @@ DYNAMIC = Form(
 
 
 MARK = b"accmap record "
-_NEMO = re.compile(rb"Training epoch \d+, iteration +(\d{1,12})/ *\d+ (\|.*)$")
-_RECORD = re.compile(rb"(?:\bstep (\d{1,12}): )?(\{[^\n]{1,65536}\})\s*$")
-_STEPS = ("global_step/max_steps", "iteration", "step", "global_step")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf(?:inity)?)", re.IGNORECASE)
+_ROUND = 10**12
+"""What the number of an epoch is multiplied with beside a step of it."""
 
 
-class Dialect(NamedTuple):
-    """A program: what its columns are called, and by which words its lines are known."""
+class Program(NamedTuple):
+    """A program whose lines are no form of either framework."""
 
     name: str
+    syntax: str
     words: tuple[bytes, ...]
-    known: Mapping[str, str]
+    framework: str = "other"
+    mean: bool = False
+    first: int = 1
+    """The number of its first step."""
+    step: str = ""
+    """The column of the step, if it is not one that several programs have."""
+    counts: bool = False
+    """Whether its lines may have no step."""
+
+    def may_be_of(self, text: bytes) -> bool:
+        """True if a text may have its lines."""
+        return any(word in text for word in self.words)
 
 
-NEMO = Dialect("nemo", (b"Training epoch ",), {"reduced_train_loss": LOSS, "lr": LEARNING_RATE, "grad_norm": GRAD_NORM})
-SWIFT = Dialect(
-    "ms-swift",
-    (b'"loss":', b"'loss':"),
-    {"loss": LOSS, "grad_norm": GRAD_NORM, "learning_rate": "printed_learning_rate"},
+def _program(row: Mapping[str, object]) -> Program:
+    words = tuple(word.encode() for word in cast("tuple[str, ...]", row["words"]))
+    framework, step = cast("str", row.get("framework", "other")), cast("str", row.get("step", ""))
+    first, mean, counts = cast("int", row.get("from", 1)), bool(row.get("mean")), bool(row.get("counts"))
+    return Program(cast("str", row["name"]), cast("str", row["syntax"]), words, framework, mean, first, step, counts)
+
+
+_ROWS: tuple[Mapping[str, object], ...] = PROGRAMS
+_ALL = tuple(map(_program, _ROWS))
+ON_MEGATRON = tuple(program for program in _ALL if program.framework == "megatron")
+OTHERS = tuple(program for program in _ALL if program.framework != "megatron")
+RATE_SHIFTS: dict[str, int | None] = {str(row["name"]): cast("int | None", row.get("rate")) for row in _ROWS}
+"""By how many steps a program's printed rate is used later; None if its version decides."""
+
+
+class Records:
+    """The records of one program's log, as training lines; what one chunk begins the next one goes on with."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.name = program.name
+        self.runs: tuple[str, ...] = ()
+        """The runs whose losses a table has."""
+        self._columns: tuple[str, ...] = ()
+        self._mark = ","
+        self._rest = ""
+        self._loss = ""
+        self._step = program.step
+        self._epochs: list[str] = []
+        self._bars: dict[int, int] = {}
+        """The step of the progress bar that follows a record."""
+        self._longest = 0
+        """The length of an epoch, where it is printed."""
+
+    def recognize(self, chunk: bytes) -> bool:
+        """True if a chunk has lines of this program with a loss; from then on its columns are known."""
+        losses: Counter[str] = Counter()
+        steps: dict[str, Counter[str]] = {}
+        for values in (record for _, records in self._read(chunk) for record in records or ()):
+            places = [name for name in ((self._step,) if self._step else STEPS) if _is_step(values.get(name, ""))]
+            if bool(places) is not self.program.counts and (places or "epoch" in values):
+                for name in LOSSES:
+                    if _NUMBER.fullmatch(values.get(name, "")):
+                        losses[name] += 1
+                        steps.setdefault(name, Counter()).update(places[:1])
+        self._rest, self._columns = "", ()
+        if not losses:
+            return False
+        self._loss = max(LOSSES, key=lambda name: losses[name])  # of equals the first
+        self._step = max(steps[self._loss], key=lambda name: steps[self._loss][name], default="")
+        return True
+
+    def rewrite(self, chunk: bytes) -> bytes:
+        """The records of a chunk as training lines, each where it stood; one that is cut or damaged has no step."""
+        lines: list[bytes] = []
+        for line, records in self._read(chunk):
+            # The bar goes on behind a record; what is printed next stands behind the bar's last state.
+            if self.program.counts and self._epochs and (bar := _BAR.search(line)) is not None:
+                self._bars.setdefault(len(self._epochs) - 1, int(bar[1]))
+            if records is None:
+                lines.append(MARK + b"?")
+                continue
+            lines.append(b" ".join(filter(None, map(self._line, records))))
+        return b"\n".join(lines)
+
+    def number_steps(self, lines: Lines) -> Lines:
+        """The lines with the steps of the whole run: epochs in a row, and lines counted that have no step."""
+        result = copy(lines)
+        result.steps = copy(lines.steps)
+        steps = self._count_steps() if not self._step else self._of_epochs(lines.steps)
+        for row, step in enumerate(steps):
+            result.steps[row] = step
+        return result
+
+    @property
+    def is_counted(self) -> bool:
+        """True if the steps are the numbers of the lines."""
+        return not self._step and not self._steps_of_bars()
+
+    def _steps_of_bars(self) -> list[int]:
+        """The steps of the progress bars; nothing if a line has none or they do not rise."""
+        bars = [self._bars.get(row, 0) for row in range(len(self._epochs))]
+        if len(bars) > 1 and not bars[-1]:
+            bars[-1] = 2 * bars[-2] - (bars[-3] if len(bars) > 2 else 0)
+        return bars if all(after > before for before, after in pairwise([0, *bars])) else []
+
+    def _count_steps(self) -> list[int]:
+        count, bars = len(self._epochs), self._steps_of_bars()
+        if bars:
+            return bars
+        epochs = [float(text) for text in self._epochs]
+        distances = [after - before for before, after in pairwise(epochs) if after > before]
+        unit = median(distances) if distances else 0.0
+        digits = max((len(text.partition(".")[2]) for text in self._epochs), default=0)
+        if unit < _COARSE * 10.0**-digits:
+            return list(range(1, count + 1))
+        steps = [max(1, round(epochs[0] / unit))]
+        for before, after in pairwise(epochs):
+            steps.append(max(1, steps[-1] + round((after - before) / unit)))
+        return steps
+
+    def _of_epochs(self, coded: array[int]) -> list[int]:
+        """The steps of the run; where the count begins anew with each epoch, the epochs before are added."""
+        pairs = [divmod(code, _ROUND) for code in coded]
+        begins_anew = any(b[0] > a[0] and b[1] <= a[1] for a, b in pairwise(pairs))
+        base = min(min((epoch for epoch, _ in pairs), default=0), 1)
+        longest = self._longest or max((step for _, step in pairs), default=0)
+        added = 1 - self.program.first
+        return [step + added + (longest * (epoch - base) if begins_anew else 0) for epoch, step in pairs]
+
+    def _line(self, values: Mapping[str, str]) -> bytes:
+        """A record as a training line; nothing if it has no step or no loss."""
+        loss = values.get(self._loss, "")
+        if not _NUMBER.fullmatch(loss):
+            return b""
+        place, _, total = (part.strip() for part in values.get(self._step, "").partition("/"))
+        if self._step and not _is_step(place):
+            return b""
+        epoch = values.get("epoch", "").partition("/")[0].strip()
+        if not self._step:
+            self._epochs.append(epoch if _NUMBER.fullmatch(epoch) and float(epoch) < 1e9 else "0")
+            place = "0"
+        elif _is_step(total):
+            self._longest = max(self._longest, int(total))
+        whole = int(float(epoch)) if _is_step(epoch) else 0
+        columns = {LOSS: loss, **self._further(values)}
+        told = "".join(f" {name}: {value} |" for name, value in columns.items())
+        return MARK + f"{whole % 10**6} {int(float(place))} |{told} end: 0 |".encode()
+
+    def _further(self, values: Mapping[str, str]) -> dict[str, str]:
+        """The columns beside the loss under our names."""
+        columns: dict[str, str] = {}
+        for name, value in values.items():
+            last = name.rpartition("/")[2]
+            if name in (self._loss, self._step) or not _NUMBER.fullmatch(value) or set(name) & set("|:\n"):
+                continue
+            if last in RATES:
+                scaled = value if last not in SCALES else repr(float(value) * SCALES[last])
+                columns.setdefault(LEARNING_RATE, scaled)
+            elif last in NORMS:
+                columns.setdefault(GRAD_NORM, value)
+            elif is_metric(name) and (self.program.syntax != "pairs" or is_loss(name)):
+                columns.setdefault(name, value)
+        return columns
+
+    def _read(self, chunk: bytes) -> Iterator[tuple[bytes, Sequence[Mapping[str, str]] | None]]:
+        """Each line with its records; None for a damaged one."""
+        reader = _SYNTAXES[self.program.syntax]
+        for line in chunk.split(b"\n"):
+            yield line, reader(self, line)
+
+    def bars(self, line: bytes) -> Sequence[Mapping[str, str]] | None:
+        """`name: value` between bars, behind `Training epoch 0, iteration 9/999`."""
+        if not self.program.may_be_of(line):
+            return ()
+        found = _NEMO.search(line)
+        if found is None:
+            return None
+        pieces = (piece.partition(":") for piece in found[2].decode("utf-8", "replace").split("|"))
+        values = {own_name(name): value.strip() for name, colon, value in pieces if colon}
+        return ({"global_step": found[1].decode(), **values},)
+
+    def members(self, line: bytes) -> Sequence[Mapping[str, str]] | None:
+        """An object of JSON, or as Python prints it, that ends the line."""
+        if not any(word in line for word in _LOSS_MEMBERS):
+            return ()
+        found = _OBJECT.search(line)
+        values = _values(found[1].decode("utf-8", "replace")) if found is not None else {}
+        if not values:
+            # A quoted settings file may have a loss, too; a record begins with its brace.
+            begins = line.rpartition(b"\r")[2].lstrip().startswith(b"{")
+            return None if begins or self.program.step else ()
+        return (values,)
+
+    def objects(self, line: bytes) -> Sequence[Mapping[str, str]]:
+        """Objects without further objects in them, over any number of lines."""
+        text = self._rest + line.decode("utf-8", "replace") + "\n"
+        if "}" not in line.decode("utf-8", "replace"):
+            self._rest = text[-_LONGEST_OBJECT:]
+            return ()
+        head, brace, self._rest = text.rpartition("}")
+        return tuple(_values(found) for found in _FLAT.findall(head + brace))
+
+    def dashes(self, line: bytes) -> Sequence[Mapping[str, str]]:
+        """`step:9 - name:value - name:value`."""
+        found = _DASHES.search(_COLOURS.sub(b"", line))
+        if found is None:
+            return ()
+        pieces = (piece.rpartition(":") for piece in found[0].decode("utf-8", "replace").split(" - "))
+        return ({own_name(name): _bare(value.strip()) for name, colon, value in pieces if colon},)
+
+    def pairs(self, line: bytes) -> Sequence[Mapping[str, str]]:
+        """Names and numbers among other words."""
+        if b"oss" not in line:
+            return ()
+        values: dict[str, str] = {}
+        for found in _PAIR.finditer(_COLOURS.sub(b"", line).decode("utf-8", "replace")):
+            first, last = found["first"] or "", found["last"]
+            name = own_name(f"{first} {last}")
+            if name not in _PAIR_NAMES:
+                other = is_loss(last) and own_name(first) in OTHER_LOSSES
+                name = name if other else own_name(last)
+            values.setdefault(name, found["value"] + (found["total"] or ""))
+        return (values,) if values else ()
+
+    def table(self, line: bytes) -> Sequence[Mapping[str, str]] | None:
+        """A line of a table whose first line names its columns."""
+        text = line.decode("utf-8", "replace").strip("\r\ufeff")
+        if not text.strip():
+            return ()
+        if not self._columns:
+            self._columns = self._name_columns(text)
+            return ()
+        if self._columns == ("?",):
+            return ()
+        fields = _fields(text, self._mark)
+        if len(fields) != len(self._columns):
+            return None
+        return ({name: _bare(value) for name, value in zip(self._columns, fields, strict=True) if name},)
+
+    def _name_columns(self, text: str) -> tuple[str, ...]:
+        """The names of a table's columns; one that is read over has none. `?` if it is not a table with a step."""
+        for mark in ",;\t":
+            printed = _fields(text, mark)
+            parts = [_column_parts(name) for name in printed]
+            columns = [name for _, name in parts]
+            losses = [name for name in LOSSES if name in columns]
+            if losses and not _STEP_NAMES.isdisjoint(columns):
+                self._mark = mark
+                self.runs = tuple(run for run, name in parts if name == losses[0])
+                return tuple(name if columns.index(name) == at else "" for at, name in enumerate(columns))
+        return ("?",)
+
+    def triples(self, line: bytes) -> Sequence[Mapping[str, str]]:
+        """`[time, step, value]`, as TensorBoard exports one tag."""
+        found = _TRIPLE.findall(line.decode("utf-8", "replace"))
+        return tuple({"step": step, "value": value.strip('"')} for step, value in found)
+
+
+_NEMO = re.compile(rb"Training epoch \d+, iteration +(\d{1,12})/ *\d+ (\|.*)$")
+_OBJECT = re.compile(rb"(\{[^\n]{1,65536}\})\s*$")
+_LOSS_MEMBERS = tuple(f"{quote}{name}{quote}:".encode() for quote in "'\"" for name in LOSSES)
+_FLAT = re.compile(r"\{[^{}]{1,65536}\}")
+_LONGEST_OBJECT = 1 << 16
+_BARE_WORD = re.compile(r"(?<=[:\[ ])(-?(?:nan|inf))(?=[,}\] ])", re.IGNORECASE)
+_WRAPPED = re.compile(r"(?:(?:np|numpy|torch)\.\w{1,12}|tensor|array)\(([^(),]*)(?:, [^()]*)?\)")
+"""A number as NumPy and PyTorch print it."""
+_COLOURS = re.compile(rb"\x1b\[[0-9;]*m")
+_DASHES = re.compile(rb"\bstep:\d{1,12}(?: - [^\n]*)")
+_BAR = re.compile(rb"\| *(\d{1,12})/\d+ \[")
+_TRIPLE = re.compile(r"\[ *\d{9,12}(?:\.\d*)? *, *(\d{1,12})(?:\.0)? *, *(\"?[-+.\w]+\"?) *\]")
+_PAIR = re.compile(
+    r"(?:(?P<first>[A-Za-z][\w/.]*)[ _-])?(?P<last>(?!is )[A-Za-z][\w/.()]*?)(?: *[:=\[] *\[? *| +is +| +\[? *)"
+    r"(?P<value>[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)|nan|inf)(?P<total> */ *\d+)?(?![\w%.])",
+    re.IGNORECASE,
 )
-SLIME = Dialect(
-    "slime", (b"'train/loss':",), {"train/loss": LOSS, "train/grad_norm": GRAD_NORM, "train/lr-pg_0": LEARNING_RATE}
-)
-DIALECTS = (NEMO, SWIFT, SLIME)
+_PAIR_NAMES = frozenset((*LOSSES, *STEPS, *RATES, *NORMS))
+_STEP_NAMES = frozenset(STEPS)
+_BOUNDS = ("__MIN", "__MAX")
+_COARSE = 20
+"""How many units of the last printed digit two epochs have to be apart before lines are counted with them."""
+_SYNTAXES = {
+    "bars": Records.bars,
+    "members": Records.members,
+    "objects": Records.objects,
+    "dashes": Records.dashes,
+    "pairs": Records.pairs,
+    "table": Records.table,
+    "triples": Records.triples,
+}
 
 
-def dialect_of(chunk: bytes) -> Dialect | None:
-    """The program whose lines a chunk has."""
-    for dialect in DIALECTS:
-        if any(word in chunk for word in dialect.words):
-            losses = [name for name, called in dialect.known.items() if called == LOSS]
-            found = rewritten(chunk, dialect)
-            if any(f" {name}: ".encode() in found for name in losses):
-                return dialect
+def records_of(chunk: bytes, programs: Sequence[Program], *, begins: bool) -> Records | None:
+    """The program whose lines a chunk has; a table and a list are one from the file's first line on."""
+    for program in programs:
+        begun = begins and (program.syntax == "table" or chunk.lstrip().startswith(b"[["))
+        if program.may_be_of(chunk) and (begun or program.syntax not in ("table", "triples")):
+            records = Records(program)
+            if records.recognize(chunk):
+                return records
     return None
 
 
-def rewritten(chunk: bytes, dialect: Dialect) -> bytes:
-    """The records of a chunk as training lines, each where it stood; one that is cut or damaged has no step."""
-    lines: list[bytes] = []
-    for line in chunk.split(b"\n"):
-        read = b""
-        if any(word in line for word in dialect.words):
-            read = _nemo(line) if dialect is NEMO else _record(line)
-            # A quoted settings file may have a loss, too; a record of ms-swift begins with its brace.
-            if not read and (dialect is not SWIFT or line.lstrip().startswith(b"{")):
-                read = MARK + b"?"
-        lines.append(read)
-    return b"\n".join(lines)
+def _column_parts(name: str) -> tuple[str, str]:
+    """The run and the name of a table's column; a bound of what stands beside it has neither."""
+    run, _, own = name.rpartition(" - ")
+    return ("", "") if name.endswith(_BOUNDS) else (run, own_name(own))
 
 
-def _nemo(line: bytes) -> bytes:
-    found = _NEMO.search(line)
-    if found is None:
-        return b""
-    values = {
-        name.strip(): value.strip()
-        for name, colon, value in (piece.partition(":") for piece in found[2].decode("utf-8", "replace").split("|"))
-        if colon
-    }
-    step = values.pop("global_step", None)
-    return _line(int(step if step is not None and step.isdecimal() else found[1]) + 1, values)
+def _is_step(text: str) -> bool:
+    head = text.partition("/")[0].strip()
+    return head.isdecimal() or (head.endswith(".0") and head[:-2].isdecimal())
 
 
-def _record(line: bytes) -> bytes:
-    found = _RECORD.search(line)
-    if found is None:
-        return b""
-    values = _values(found[2].decode("utf-8", "replace"))
-    if "train/step" in values:
-        step = values.pop("train/step")
-        return _line(int(step) + 1, values) if step.isdecimal() else b""
-    for name in _STEPS:
-        word = values.pop(name, "").partition("/")[0].strip()
-        if word.isdecimal():
-            return _line(int(word), values)
-    return b""
+def _fields(text: str, mark: str) -> list[str]:
+    try:
+        rows = list(csv.reader([text], delimiter=mark, strict=True))
+    except csv.Error:
+        return []
+    return rows[0] if rows else []
+
+
+def _bare(value: str) -> str:
+    """A number without what NumPy and PyTorch print around it."""
+    wrapped = _WRAPPED.fullmatch(value)
+    return wrapped[1] if wrapped is not None else value
 
 
 def _values(text: str) -> dict[str, str]:
@@ -224,33 +502,32 @@ def _values(text: str) -> dict[str, str]:
         content: object = json.loads(text)
     except (ValueError, RecursionError):
         try:
-            content = ast.literal_eval(text)
+            content = ast.literal_eval(_BARE_WORD.sub(r"'\1'", _WRAPPED.sub(r"\1", text)))
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             return {}
     if not isinstance(content, dict):
         return {}
-    return {str(name): str(value) for name, value in cast("dict[object, object]", content).items()}
+    return {own_name(str(name)): str(value) for name, value in cast("dict[object, object]", content).items()}
 
 
-def _line(step: int, values: Mapping[str, str]) -> bytes:
-    usable = {name: value for name, value in values.items() if not set(name) & set("|:\n")}
-    numbers = {name: value for name, value in usable.items() if _NUMBER.fullmatch(value)}
-    columns = "".join(f" {name}: {value} |" for name, value in numbers.items())
-    return MARK + f"{step} |{columns} end: 0 |".encode()
+def _coded_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
+    """A number for each step of each epoch."""
+    return [int(epoch) * _ROUND + int(step) for epoch, step in zip(groups[0], groups[1], strict=True)]
 
 
-def form_of(dialect: Dialect) -> Form:
+def form_of(program: Program) -> Form:
     """The form of rewritten lines."""
     return Form(
-        framework="megatron",
-        dialect=dialect.name,
-        head=rb"accmap record (\d{1,12}) \|",
-        steps=plain_steps,
+        framework=program.framework,
+        dialect=program.name,
+        head=rb"accmap record (\d{1,6}) (\d{1,12}) \|",
+        steps=_coded_steps,
         marks=(MARK,),
         separator=b"|",
-        known=dialect.known,
+        known={name: name for name in (LOSS, GRAD_NORM, LEARNING_RATE)},
         value=piped_value,
         last=("end",),
         begun=re.compile(rb"accmap record "),
         ended=re.compile(rb"end: 0 \|\s*$"),
+        means=program.mean,
     )

@@ -18,16 +18,16 @@ from ...schemas.message import NOTHING, verbatim
 from .columns import ABSENT, LOSS, SKIPPED, own_name
 from .event_files import is_event_file, read_events
 from .line_forms import (
-    DIALECTS,
     DYNAMIC,
     FIRST_CARD,
     LAST_CARD,
     MEGATRON_FORM,
+    ON_MEGATRON,
+    OTHERS,
     STATIC,
-    Dialect,
-    dialect_of,
+    Records,
     form_of,
-    rewritten,
+    records_of,
 )
 from .local_norms import NormScanner
 from .messages_compiled import say
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
+    from .line_forms import Program
     from .training_lines import Form
 
 LEARNT = 1000
@@ -156,8 +157,8 @@ class LogReader:
         self.binary = self.last = self.first = False
         self._announced: set[str] = set()
         """The forms whose training a process said to start, in a piece before their first line."""
-        self._records: Dialect | None = None
-        """The other program whose lines this log has."""
+        self._records: Records | None = None
+        """The lines of another program that this log has."""
 
     def read(self, path: str) -> None:
         """Read a whole file."""
@@ -189,8 +190,16 @@ class LogReader:
         if sum(map(len, self.lines.values())) < LEARNT and b" valid" in chunk:
             self.last = self.last or LAST_CARD in chunk
             self.first = self.first or FIRST_CARD in chunk
-        if self._took_records(chunk, first, file):
+        if self._took_records(ON_MEGATRON, chunk, first, file):
+            self.norms.take(chunk, first)
             return
+        self._take_forms(chunk, first, file)
+        if self._records is not None or not self.lines:
+            self._took_records(OTHERS, chunk, first, file)
+        self.norms.take(chunk, first)
+
+    def _take_forms(self, chunk: bytes, first: int, file: str) -> None:
+        """Take the lines of the two frameworks."""
         graph = "static" in self.lines or "dynamic" in self.lines or b"step:[" in chunk
         for name, (form, word) in FORMS.items():
             lines = self.lines.get(name)
@@ -205,7 +214,6 @@ class LogReader:
                 lines.take(chunk, first, file)
             elif form.start and form.start in chunk:
                 self._announced.add(name)
-        self.norms.take(chunk, first)
 
     def _took_alike(self, chunk: bytes, first: int, count: int) -> bool:
         """Take so many lines where they are of a shape that was read before; False where there may be more to it."""
@@ -214,16 +222,18 @@ class LogReader:
         (lines,) = self.lines.values()
         return lines.take_alike(chunk, first, count)
 
-    def _took_records(self, chunk: bytes, first: int, file: str) -> bool:
-        """Take the records of another program's log; False where it is none."""
-        if self._records is None and not self.lines and any(word in chunk for one in DIALECTS for word in one.words):
-            self._records = dialect_of(chunk)
+    def _took_records(self, programs: Sequence[Program], chunk: bytes, first: int, file: str) -> bool:
+        """Take the records of another program's log; False if it is not one of these."""
+        if self._records is None and not self.lines:
+            self._records = records_of(chunk, programs, begins=first == 1)
             if self._records is not None:
-                self.lines[self._records.name] = Lines(form_of(self._records))
-        if self._records is None:
+                self.lines[self._records.name] = Lines(form_of(self._records.program))
+                if len(self._records.runs) > 1:
+                    runs = ", ".join(dict.fromkeys(self._records.runs))
+                    self.problems.append(problem(say.several_runs(runs=runs, first=self._records.runs[0]), file, first))
+        if self._records is None or self._records.program not in programs:
             return False
-        self.lines[self._records.name].take(rewritten(chunk, self._records), first, file)
-        self.norms.take(chunk, first)
+        self.lines[self._records.name].take(self._records.rewrite(chunk), first, file)
         return True
 
     def _may_begin(self, name: str, word: bytes, chunk: bytes) -> bool:
@@ -234,7 +244,7 @@ class LogReader:
 
     def take_last(self, line: bytes, number: int, file: str) -> None:
         """Take a last line without line end, unless it is a training line that was cut off."""
-        if self._took_records(line + b"\n", number, file):
+        if self._took_records((*ON_MEGATRON, *OTHERS), line + b"\n", number, file):
             self.count += 1
             return
         for name in [*self.lines] or [*FORMS]:
@@ -259,9 +269,13 @@ class LogReader:
                     raise UnreadableError(found)
             return None
         most = max(told, key=len)
-        frameworks = {lines.form.framework: len(lines) for lines in told}
+        frameworks = {lines.form.framework: len(lines) for lines in told if lines.form.framework != "other"}
         if len(frameworks) > 1:
             problems.append(problem(say.several_formats(**frameworks), files[-1]))
+        if self._records is not None and most.form.dialect == self._records.name:
+            most = self._records.number_steps(most)
+            if self._records.is_counted:
+                problems.append(problem(say.steps_counted(), files[-1], most.numbers[0]))
         norms = self.norms.lists(most.steps, most.numbers)
         problems += [problem(say.norms_unread(), files[-1], line) for line in self.norms.broken[:3]]
         losses = most.padded_columns().get(LOSS)

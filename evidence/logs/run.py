@@ -25,6 +25,7 @@ from ...mapper.weights import beside_the_weights
 from ...schemas.fast_records import NamedTuple
 from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thin_rows
 from .criteria import ODD, exceeds
+from .line_forms import RATE_SHIFTS
 from .messages_compiled import say
 from .sources import problem
 
@@ -187,9 +188,9 @@ class Run(NamedTuple):
         return [(self.steps[row], present(losses[row])) for row in thin_rows(losses)]
 
     @property
-    def rate_shift(self) -> int:
-        """Steps by which the printed learning rate is used later: 1 if it is the next step's."""
-        return 0 if self.dialect in ("static", "nemo") else 1
+    def rate_shift(self) -> int | None:
+        """Steps by which the printed learning rate is used later: 1 if it is the next step's; None if not known."""
+        return RATE_SHIFTS.get(self.dialect, 0 if self.dialect == "static" else 1)
 
 
 def _mean(values: array[float]) -> float:
@@ -238,13 +239,20 @@ def mean_interval(steps: Sequence[int], segments: Sequence[Segment], interval: i
 
 
 def mean_windows(
-    steps: Sequence[int], segments: Sequence[Segment], interval: int, *, keeps_first: bool = False, cut: bool = False
+    steps: Sequence[int],
+    segments: Sequence[Segment],
+    interval: int,
+    *,
+    keeps_first: bool = False,
+    cut: bool = False,
+    resets: bool = False,
 ) -> array[int]:
     """Over how many steps Megatron-LM's loss of each line is the mean.
 
     A line at a multiple of the interval covers the steps since the multiple before it, or since the process began.
     From 0.16 on (`keeps_first`) a process's first iteration has a line of its own, which covers that iteration alone
-    and begins no new mean: the next line covers it once more. `cut` says that the log does not begin with its process.
+    and begins no new mean: the next line covers it once more. `cut` says that the log does not begin with its process,
+    `resets` that every line begins a new mean, as those of transformers do.
     """
     started = [segment.start for segment in segments[cut:]] if keeps_first else []
     if interval == 1:
@@ -263,7 +271,7 @@ def mean_windows(
             if step % interval:
                 windows.append(1 if row == segment.start else min(interval, max(1, step - steps[row - 1])))
                 if row == segment.start:
-                    begun = step - 1
+                    begun = step if resets else step - 1
             elif row == segment.start and (step == 1 or row in started):
                 windows.append(1)
             elif begun is None and row - 1 in started:
@@ -294,11 +302,12 @@ def run_of(
     segments = segments_of(steps, starts, rising=rising)
     interval = interval_of(steps)
     recovered: list[int] = []
-    if lines.form.framework == "megatron":
+    if lines.form.means:
         # A process says a lot before its first line; a log that begins with one was cut, unless that is step 1.
         cut = bool(steps) and steps[0] != 1 and (not numbers or numbers[0] <= _FEW_LINES) and 0 not in starts
         covered = mean_interval(steps, segments, interval, beginning.interval)
-        windows = mean_windows(steps, segments, covered, keeps_first=lines.keeps_first, cut=cut)
+        resets = lines.form.framework == "other"
+        windows = mean_windows(steps, segments, covered, keeps_first=lines.keeps_first, cut=cut, resets=resets)
         columns[LOSS] = _with_unprinted_nan(columns, windows)
         if lines.keeps_first and covered == 1:
             recovered = _separate_second_loss(steps, segments, columns, windows)

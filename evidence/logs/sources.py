@@ -1,7 +1,8 @@
 """From a name on the command line to bytes, for every form of log, and the problems of a line.
 
 A directory stands for one run. Its workers' logs are taken (`worker_*.log`), else the ranks' (`rank_*/info.log` with
-the older parts that log rotation leaves, `info.log.1` and so on), else its other logs, else its event files.
+the older parts that log rotation leaves, `info.log.1` and so on), else its other logs, else the history that
+transformers, ms-swift or LLaMA-Factory keep in it (of several checkpoints the last one's), else its event files.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ...schemas.source import Span
 from .messages_compiled import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from io import BufferedReader
     from typing import NoReturn
 
@@ -59,6 +60,9 @@ _WORKER = re.compile(r"worker_(\d+)\.log(?:\.gz)?")
 _RANK = re.compile(r"(?:info|mindformers)\.log(?:\.(\d+))?(?:\.gz)?")
 _RANK_FOLDER = re.compile(r"rank_(\d+)")
 _OTHER = re.compile(r".*\.(?:log|txt|out)(?:\.gz)?")
+_HISTORIES = ("logging.jsonl", "trainer_log.jsonl", "trainer_state.json")
+"""Names of histories, the better one first: a state ends with its checkpoint."""
+_CHECKPOINT = re.compile(r"checkpoint-(\d{1,12})")
 EVENT_FILES = "events.out.tfevents"
 """What the names of TensorBoard event files begin with."""
 _DEEPEST = 4
@@ -97,6 +101,7 @@ def streams(name: str) -> list[Stream]:
     ranks: dict[str, list[tuple[int, str]]] = {}
     others: list[Stream] = []
     events: list[str] = []
+    histories: list[str] = []
     for folder, file in _files(name):
         path = os.path.join(folder, file)
         worker, rank = _WORKER.fullmatch(file), _RANK.fullmatch(file)
@@ -104,18 +109,34 @@ def streams(name: str) -> list[Stream]:
             workers.append(Stream(int(worker[1]), (path,)))
         elif file.startswith(EVENT_FILES):
             events.append(path)
+        elif file in _HISTORIES:
+            histories.append(path)
         elif rank is not None and _RANK_FOLDER.fullmatch(os.path.basename(folder)):
             ranks.setdefault(folder, []).append((int(rank[1] or 0), path))
         elif _OTHER.fullmatch(file) and file not in ("scheduler.log", "error.log"):
             others.append(Stream(None, (path,)))
-    by_rank = [
-        Stream(int(os.path.basename(folder).rpartition("_")[2]), tuple(path for _, path in sorted(parts, reverse=True)))
-        for folder, parts in ranks.items()
-    ]
-    chosen = workers or by_rank or others or ([Stream(None, tuple(events))] if events else [])
+    history = sorted(histories, key=_history_order)[-1:]
+    chosen = workers or _by_rank(ranks) or others or [Stream(None, (path,)) for path in history]
+    if not chosen and events:
+        return [Stream(None, tuple(events))]
     if not chosen:
         refuse(say.no_logs(), name)
     return sorted(chosen, key=lambda stream: (stream.rank or 0, stream.name))
+
+
+def _by_rank(ranks: Mapping[str, list[tuple[int, str]]]) -> list[Stream]:
+    """The logs of the ranks' folders, the older parts of each first."""
+    return [
+        Stream(int(os.path.basename(folder).rpartition("_")[2]), tuple(path for _, path in sorted(parts, reverse=True)))
+        for folder, parts in ranks.items()
+    ]
+
+
+def _history_order(path: str) -> tuple[int, int]:
+    """The place of a history among others: by its name, then by its checkpoint, one beside all checkpoints last."""
+    folder, file = os.path.split(path)
+    checkpoint = _CHECKPOINT.fullmatch(os.path.basename(folder))
+    return -_HISTORIES.index(file), int(checkpoint[1]) if checkpoint else sys.maxsize
 
 
 def _files(name: str) -> Iterator[tuple[str, str]]:

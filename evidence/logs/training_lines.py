@@ -440,6 +440,8 @@ class Form(NamedTuple):
     """What a process says before its first training line."""
     fixed_rates: bool = False
     """Whether every learning rate has as many digits as the first."""
+    means: bool = False
+    """Whether a loss is the mean since the line before, and every line that has none was NaN."""
 
 
 class Lines:

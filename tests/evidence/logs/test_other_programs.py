@@ -1,17 +1,24 @@
-"""Logs of NeMo, ms-swift and slime, MindSpeed-LLM's further columns, and metrics that no table knows."""
+"""Logs of programs beside the two frameworks, MindSpeed-LLM's further columns, and metrics that no table knows."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pytest
+from other_forms import WRITERS, transformers_dicts, transformers_text, wandb_chart
 from writing_logs import falling, megatron_run
 
 from accmap.evidence.logs.comparison import compare
-from accmap.evidence.logs.log_reader import LogReader
+from accmap.evidence.logs.log_reader import LogReader, read_run
 from accmap.evidence.logs.verdict import Grounds
+from accmap.schemas.diagnostic import UnreadableError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from other_forms import Row
+
     from accmap.evidence.logs.run import Run
 
 NEMO = (
@@ -48,7 +55,7 @@ def read(text: str, name: str = "log") -> Run:
     ("form", "dialect", "columns"),
     [
         (NEMO, "nemo", {"global_batch_size", "loss", "learning_rate", "val_loss"}),
-        (SWIFT, "ms-swift", {"loss", "grad_norm", "printed_learning_rate", "token_acc"}),
+        (SWIFT, "ms-swift", {"loss", "grad_norm", "learning_rate", "token_acc"}),
         (PRINTED, "ms-swift", {"loss", "grad_norm", "token_acc"}),
         (SLIME, "slime", {"loss", "grad_norm", "learning_rate", "train/entropy_loss"}),
     ],
@@ -121,3 +128,153 @@ def test_the_columns_that_mindspeed_adds() -> None:
     text = megatron_run(falling(20)).replace("| lm loss", "| actual seqlen: 1024.0 | params norm: 3.5 | lm loss")
     found = read(text)
     assert {"params_norm", "actual_seqlen"} <= set(found.columns)
+
+
+ROWS: list[Row] = [
+    (step, loss, 1.5 + 0.001 * (step % 5), 1e-4 * min(1.0, step / 20) * (1 - step / 2000))
+    for step, loss in enumerate(falling(120), 1)
+]
+AGAIN: list[Row] = [(step, loss * (1 + 1e-4 * (step % 3)), norm * 1.0001, rate) for step, loss, norm, rate in ROWS]
+STEP = 47
+COLUMNS = ("steps", "loss", "grad_norm", "learning_rate")
+FAULTS = {
+    "a spike": ("loss", 1.3),
+    "another norm": ("grad_norm", 60.0),
+    "another rate": ("learning_rate", 1.3),
+    "NaN": ("loss", math.nan),
+}
+"""The column, and what its value is multiplied with."""
+
+
+def read_form(form: str, rows: list[Row], folder: Path) -> Run:
+    write, name, _ = WRITERS[form]
+    content = write(rows)
+    path = folder / str(len(list(folder.iterdir()))) / name
+    path.parent.mkdir()
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return read_run(str(path))
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_form_is_known_by_its_content(form: str, tmp_path: Path) -> None:
+    run = read_form(form, ROWS, tmp_path)
+    assert (run.framework, run.dialect) == ("other", WRITERS[form][2])
+    assert list(run.steps) == [step for step, *_ in ROWS]
+    for at, column in enumerate(COLUMNS[1:], 1):
+        if column == "loss" or run.has(column):
+            assert list(run.column(column)) == pytest.approx([row[at] for row in ROWS], rel=1e-3), column
+    assert {problem.kind.code for problem in run.problems} <= {"EVD112"}
+    assert bool(run.problems) is (form == "transformers dicts")
+    last = len(ROWS) if form.endswith(("one line", "JSON")) else 1
+    assert run.source == "events" or len(set(run.lines)) == len(ROWS) // last
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_fault_is_named_at_its_step(form: str, fault: str, tmp_path: Path) -> None:
+    column, factor = FAULTS[fault]
+    damaged = list(AGAIN)
+    values = list(AGAIN[STEP - 1])
+    values[COLUMNS.index(column)] *= factor
+    damaged[STEP - 1] = (STEP, values[1], values[2], values[3])
+    benchmark, same = read_form(form, ROWS, tmp_path), read_form(form, AGAIN, tmp_path)
+    clean = compare(benchmark, same, grounds=Grounds(len(ROWS))).verdict
+    if not benchmark.has(column):
+        assert clean.answer != "match"  # what no log has was not compared
+        return
+    assert not [one for one in clean.criteria if one.status in ("fail", "undecided")]
+    found = compare(benchmark, read_form(form, damaged, tmp_path), grounds=Grounds(len(ROWS))).verdict
+    assert found.answer == "mismatch"
+    assert any(str(STEP) in one.said.text("en") for one in found.criteria if one.status in ("fail", "undecided"))
+
+
+@pytest.mark.parametrize("form", [form for form in WRITERS if form not in ("LossMonitor", "TensorBoard JSON")])
+def test_missing_lines_are_named(form: str, tmp_path: Path) -> None:
+    benchmark = read_form(form, ROWS, tmp_path)
+    part = read_form(form, [row for row in AGAIN if not 50 <= row[0] < 57], tmp_path)
+    found = compare(benchmark, part, grounds=Grounds(100)).verdict
+    assert found.answer == "partial"
+    assert any("49 → 57" in missing.en for missing in found.unseen)
+
+
+def test_another_form_of_the_same_run(tmp_path: Path) -> None:
+    """Rates of transformers are the step's own in some versions and the next one's in others."""
+    megatron = read(megatron_run([loss for _, loss, _, _ in ROWS], norm=1.5, rate=1e-4))
+    for shift in (0, 1):
+        rows = [(step, loss, 1.5, ROWS[min(step - 1 + shift, len(ROWS) - 1)][3]) for step, loss, _, _ in ROWS]
+        one = read_form("trainer_state.json", rows, tmp_path)
+        other = read_form(
+            "wandb history", [(step, loss, 1.5, ROWS[step - 1][3]) for step, loss, _, _ in ROWS], tmp_path
+        )
+        found = compare(one, other, grounds=Grounds(100)).verdict
+        assert [rated.status for rated in found.criteria if rated.name == "learning rate"] == ["pass"]
+    found = compare(megatron, read_form("torchtitan", ROWS, tmp_path), grounds=Grounds(100)).verdict
+    assert found.answer == "partial"
+
+
+def test_means_of_transformers_begin_anew_after_each_line(tmp_path: Path) -> None:
+    rows = [ROWS[0], *(row for row in ROWS if not row[0] % 10)]
+    run = read_form("transformers text", rows, tmp_path)
+    assert list(run.steps) == [1, *range(10, 121, 10)]
+    assert list(run.windows) == [1, 9, *[10] * 11]
+
+
+def test_lines_without_steps_are_counted_by_their_epochs(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text(transformers_dicts([row for row in ROWS if row[0] not in (30, 31)]))
+    run = read_run(str(path))
+    assert list(run.steps) == [step for step, *_ in ROWS if step not in (30, 31)]
+    assert [problem.kind.code for problem in run.problems] == ["EVD112", "EVD008"]
+    path.write_text(transformers_dicts(ROWS, epoch_length=10**6))  # six decimals do not tell one step from the next
+    assert list(read_run(str(path)).steps) == list(range(1, 121))
+
+
+def test_the_state_of_the_last_checkpoint_is_a_folders_log(tmp_path: Path) -> None:
+    for step in (40, 120):
+        folder = tmp_path / "run" / f"checkpoint-{step}"
+        folder.mkdir(parents=True)
+        text = WRITERS["trainer_state.json"][0](ROWS[:step])
+        (folder / "trainer_state.json").write_text(str(text))
+    assert read_run(str(tmp_path / "run")).last_step == 120
+
+
+def test_a_table_of_two_runs_names_them(tmp_path: Path) -> None:
+    path = tmp_path / "export.csv"
+    lines = wandb_chart(ROWS[:20]).splitlines()
+    path.write_text("\n".join(f"{line},{line.partition(',')[2]}".replace("run-7", "run-8", 3) for line in lines))
+    (found,) = (problem for problem in read_run(str(path)).problems if problem.kind.code == "EVD113")
+    assert "run-7" in found.message()
+    assert "run-8" in found.message()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "Step,accuracy\n1,0.5\n2,0.6\n",
+        "name,loss\nfirst,0.5\n",
+        '{"hidden_size": 64, "loss_coefficient": 0.1}\n',
+        "[[0.5, 0.25, 0.125], [1.0, 2.0, 3.0]]\n",
+        "the loss is high, step by step\n",
+        '{"log_history": [], "global_step": 0}\n',
+    ],
+)
+def test_what_has_no_loss_at_a_step_is_no_log(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_text(content)
+    with pytest.raises(UnreadableError, match="No training line"):
+        read_run(str(path))
+
+
+def test_a_cut_state_keeps_what_is_whole(tmp_path: Path) -> None:
+    whole = WRITERS["trainer_state.json"][0](ROWS)
+    assert isinstance(whole, str)
+    path = tmp_path / "trainer_state.json"
+    path.write_text(whole[: len(whole) // 2])
+    assert 40 < read_run(str(path)).last_step < 70
+
+
+def test_bars_of_an_evaluation_are_not_steps(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    text = transformers_text(ROWS[:30])
+    path.write_text(text.replace("}\n\r", "}\n\r 50%|█████     | 2/4 [00:01<00:02,  1.0it/s]\r"))
+    assert list(read_run(str(path)).steps) == list(range(1, 31))
