@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from accmap.cli.pages.document import Document
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Language
+    from accmap.verifier.worker.processes import Workers
 
 
 class Verified(Answer, Verification):
@@ -40,8 +41,19 @@ class Verified(Answer, Verification):
 
 
 @checked_call
-def verify(a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: ReadOptions | None = None) -> Verified:
-    """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing."""
+def verify(
+    a: Name,
+    b: Name,
+    *,
+    stage: Stage = "all",
+    seeds: int = 1,
+    options: ReadOptions | None = None,
+    workers: Workers | None = None,
+) -> Verified:
+    """Both real models on small inputs; ModuleNotFoundError, with what to install, where a framework is missing.
+
+    `workers` keep the frameworks imported from one pair to the next.
+    """
     from accmap.cli.commands.verify import missing_sentence, run_verification
     from accmap.schemas.config import ReadOptions as Options
     from accmap.verifier.installations import MissingFrameworkError
@@ -49,6 +61,7 @@ def verify(a: Name, b: Name, *, stage: Stage = "all", seeds: int = 1, options: R
     require_word("stage", stage, STAGES)
     try:
         chosen = {"stage": stage, "seeds": seeds}
-        return Verified._make(run_verification((path_of(a), path_of(b)), options or Options(), chosen)[0])
+        names = path_of(a), path_of(b)
+        return Verified._make(run_verification(names, options or Options(), chosen, workers=workers)[0])
     except MissingFrameworkError as error:
         raise ModuleNotFoundError(missing_sentence(error, "en")) from None

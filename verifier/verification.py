@@ -13,6 +13,7 @@ from .verdict.comparison import TOLERANCE, Comparison
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ..schemas.diagnostic import Language
     from ..schemas.message import Words
     from . import installations
     from .plan.dimensions import SmallFile
@@ -50,7 +51,7 @@ class Verification(NamedTuple):
     cost: Mapping[str, Any] = {}
     near_ties: tuple[int, ...] = ()
     """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
-    language: str = "en"
+    language: Language = "en"
     ran: tuple[FrameworkRun, ...] = ()
     typed: native_dtypes.AsWritten | None = None
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
@@ -76,18 +77,25 @@ class Verification(NamedTuple):
 
         What the user accepts by name stays named and decides nothing.
         """
-        shown = coverage.quantities_of_stages(self.worst.disagreements()) | {entry.field for entry in self.differing}
-        differing = [entry for entry in differing if entry.field not in shown]
-        if not differing:
+        unshown = self._list_unshown(differing)
+        if not unshown:
             return self
-        named = {entry.field for entry in differing}
-        rest = (entry for entry in self.not_compared if entry.field not in named)
-        told = [entry._replace(differs=True) for entry in differing if entry.field not in accepted]
-        let = [entry._replace(accepted=True) for entry in differing if entry.field in accepted]
+        rest = (entry for entry in self.not_compared if entry.field not in unshown)
+        told = [entry._replace(differs=True) for entry in unshown.values() if entry.field not in accepted]
+        let = [entry._replace(accepted=True) for entry in unshown.values() if entry.field in accepted]
         return self._replace(
             verdict="partial" if self.verdict == "match" and told else self.verdict,
             not_compared=(*told, *let, *rest),
         )
+
+    def _list_unshown(self, differing: Sequence[NotCompared]) -> dict[str, NotCompared]:
+        """The first entry of each field that the models did not show."""
+        shown = coverage.quantities_of_stages(self.worst.disagreements()) | {entry.field for entry in self.differing}
+        first: dict[str, NotCompared] = {}
+        for entry in differing:
+            if entry.field not in shown:
+                first.setdefault(entry.field, entry)
+        return first
 
     @property
     def decided_seeds(self) -> list[Seed]:

@@ -36,9 +36,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from ..schemas.config import Config
+    from ..schemas.diagnostic import Language
     from ..schemas.message import Words
     from .installations import Installation, MissingVersion
     from .verdict.comparison import Comparison, DifferingSetting
+    from .verdict.coverage import Findings
     from .verification import Verdict
     from .worker.blueprint import Job
     from .worker.processes import Worker
@@ -56,13 +58,17 @@ _WITHOUT_ROUTES = frozenset((
 def verify(
     a: Config,
     b: Config,
+    findings: Findings,
     options: Options | None = None,
     *,
     workers: Workers | None = None,
     progress: Progress = lambda _line: None,
-    language: str = "en",
+    language: Language = "en",
 ) -> Verification:
-    """Build both models small, run them on the same weights and tokens, and compare."""
+    """Build both models small, run them on the same weights and tokens, and compare.
+
+    The verdict is of the pair: the linter's `findings` about it name the differences that no small model shows.
+    """
     chosen = options or Options()
     if (a.framework, b.framework) == ("mindformers", "megatron"):
         a, b, chosen = b, a, chosen.in_other_order()
@@ -89,8 +95,8 @@ def verify(
     pair = assemble_pair(a, b, chosen)._replace(places=places)
     if workers is None:
         with Workers(chosen.limits) as started:
-            return _run(pair, chosen, started, progress, language)
-    return _run(pair, chosen, workers, progress, language)
+            return _run(pair, findings, chosen, started, progress, language)
+    return _run(pair, findings, chosen, workers, progress, language)
 
 
 def _choose_installation(
@@ -123,7 +129,7 @@ def _require_modules(a: Config, b: Config, options: Options, places: Sequence[In
 
 
 def _unbuildable(
-    a: Config, b: Config, options: Options, obstacles: Mapping[str, WorkerFailure], language: str
+    a: Config, b: Config, options: Options, obstacles: Mapping[str, WorkerFailure], language: Language
 ) -> Verification:
     """The answer if a file does not say enough to build its model, or its version is not installed."""
     return Verification(
@@ -289,7 +295,9 @@ class _Run(NamedTuple):
         }
 
 
-def _run(pair: Pair, options: Options, workers: Workers, progress: Progress, language: str) -> Verification:
+def _run(
+    pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress, language: Language
+) -> Verification:
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
     each = zip(pair.worker_kinds(), copies, pair.process_places(), strict=True)
     run = _Run(pair, options, [workers.worker(kind, copy, place) for kind, copy, place in each], progress)
@@ -305,7 +313,7 @@ def _run(pair: Pair, options: Options, workers: Workers, progress: Progress, lan
     unrun = samples.explain_samples(
         coverage.fields_not_compared(*pair.configs, language, asked), _undrawn_samples(pair, results), language
     )
-    return Verification(
+    found = Verification(
         verdict="mismatch" if _differs_by_type(typed) else results.verdict,
         sides=pair.sides,
         files=(pair.configs[0].file, pair.configs[1].file),
@@ -331,16 +339,29 @@ def _run(pair: Pair, options: Options, workers: Workers, progress: Progress, lan
         ran=pair.framework_runs(results.answers),
         typed=typed,
         small=pair.files,
-    ).as_partial(
-        [
-            *_other_versions(pair, language),
-            *_differing_readings(pair, results, language),
-            *coverage.unread_arguments(pair.configs, language),
-            *coverage.unchecked_fork_flags(pair.configs, language),
-            *native_dtypes.undecided_types(typed, language),
-        ],
-        options.accepted,
     )
+    return found.as_partial(_list_unproved(pair, findings, options, results, found), options.accepted)
+
+
+def _list_unproved(
+    pair: Pair, findings: Findings, options: Options, results: SeedResults, found: Verification
+) -> list[NotCompared]:
+    """Everything that keeps models which agree from proving that the runs do."""
+    language = found.language
+    differing = [
+        *_other_versions(pair, language),
+        *_differing_readings(pair, results, language),
+        *coverage.unread_arguments(pair.configs, language),
+        *coverage.unchecked_fork_flags(pair.configs, language),
+        *native_dtypes.undecided_types(found.typed, language),
+    ]
+    if found.verdict == "not-verifiable" or options.against:
+        return differing
+    tried, matched = found.native_dtype_fields(), found.verdict == "match"
+    known = coverage.known_differences(
+        pair.configs, findings, options.stage, language, asked=found.worst.optional_stages(), matched=matched
+    )
+    return differing + [entry for entry in known if entry.field not in tried]
 
 
 def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:

@@ -20,7 +20,6 @@ from ...schemas.plain_values import json_value
 from ...schemas.reader import config_of
 from ...schemas.shared_words import join_words, list_words
 from ...verifier.constants_compiled import SIZE_OPTIONS
-from ...verifier.verdict.comparison import NotCompared, Values
 from ..argument_parser import UsageError, counts_from_one
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import SideVersions, read_input, require_run
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import Any
 
-    from ...mapper.recipe.values import Recipe
-    from ...mappings.names_compiled import FieldName
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.config import Basis, Config, ReadOptions, Value
+    from ...schemas.config import Basis, Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText
+    from ...verifier.verdict.coverage import Findings
     from ...verifier.verification import Verification
+    from ...verifier.worker.processes import Workers
     from ..arguments_compiled import VerifyArgs
     from ..configuration import Configuration
 
@@ -45,8 +44,6 @@ if TYPE_CHECKING:
 LEAST_SEQUENCE = 16
 """Tokens of a sample: in a shorter one ends of documents and padding would take each other's places."""
 _MOST_RULES = 6
-_NOT_CARRIED = "not-carried-over"
-"""The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
 
 
 def run(args: VerifyArgs) -> int:
@@ -126,6 +123,7 @@ def run_verification(
     prepared: bool = False,
     language: Language = "en",
     versions: SideVersions | None = None,
+    workers: Workers | None = None,
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
     """Result of both models for a pair, the linter's findings, and the files as they were read."""
     from ...verifier.verify import Options, verify
@@ -150,20 +148,29 @@ def run_verification(
         "precision": "auto",
         **chosen,
     }
+    findings = () if against else findings_of(configs, texts)
     with termination_interrupts():
-        found = verify(a, b, Options(**every), progress=busy_with, language=language)
+        found = verify(
+            a, b, pair_findings(findings), Options(**every), workers=workers, progress=busy_with, language=language
+        )
     if against or found.verdict == "not-verifiable":
         return found, (), configs
-    findings = findings_of(configs, texts)
-    shown = shown_defects(found, findings)
-    stage, asked = chosen.get("stage", "all"), found.worst.optional_stages()
-    unrun = unexercised_fields(configs, findings, stage, language, asked=asked, matched=found.verdict == "match")
-    tried = found.native_dtype_fields()
-    left = [
-        *(entry for entry in unrun if entry.field not in tried),
-        *unseen_errors(findings, shown, language),
-    ]
-    return _in_part(found, left, configuration, language), findings, configs
+    _warn_of_accepted_in_vain(found, configuration, language)
+    return list_without_defects(found, shown_defects(found, findings)), findings, configs
+
+
+def pair_findings(findings: Sequence[Diagnostic]) -> Findings:
+    """The linter's findings as the verifier takes them."""
+    from ...rules.registry import codes, rule
+    from ...verifier.verdict.coverage import Findings
+
+    return Findings(findings, frozenset(code for code in codes() if rule(code).scope == "pair"))
+
+
+def list_without_defects(found: Verification, shown: Sequence[Diagnostic]) -> Verification:
+    """The answer whose list leaves out the known defects that stand beside the divergence."""
+    codes = {one.kind.code for one in shown}
+    return found._replace(not_compared=tuple(entry for entry in found.not_compared if entry.field not in codes))
 
 
 def _without_source(configs: Sequence[Config], chosen: Mapping[str, Any]) -> list[Config]:
@@ -190,21 +197,17 @@ def _read_runs(
     return configs
 
 
-def _in_part(
-    found: Verification, left: list[NotCompared], configuration: Configuration, language: Language
-) -> Verification:
-    """The answer with what was not run; what the project's configuration accepts decides nothing."""
+def _warn_of_accepted_in_vain(found: Verification, configuration: Configuration, language: Language) -> None:
+    """Names that the project's configuration accepts and that decide nothing here."""
     from ..configuration import ignored_configurations
 
     ignored = ignored_configurations(configuration, language)
     if ignored is not None:
         tell(f"accmap: {ignored}")
-    told = [*left, *(entry for entry in found.not_compared if entry.accepted)]
-    names = {entry.field for entry in told}
+    names = {entry.field for entry in found.not_compared if entry.accepted or entry.differs}
     for name in configuration.accepted_differences:
         if name not in names:
             tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
-    return found.as_partial(left, configuration.accepted_differences)
 
 
 def rules_for(found: Verification, findings: Sequence[Diagnostic] = ()) -> tuple[str, ...]:
@@ -250,22 +253,6 @@ def _versions_that_ran(found: Verification, package: str) -> list[str]:
     return [version for name, version in found.versions.items() if name.partition(" ")[0] == package]
 
 
-_CERTAIN = ("DEF", "MAP108", "MAP126")
-"""Known defects, what loads and cannot run, and what stops where it is built."""
-
-
-def unseen_errors(
-    findings: Sequence[Diagnostic], shown: Sequence[Diagnostic], language: Language
-) -> Iterator[NotCompared]:
-    """Errors that are certain to change numbers, or to stop a run, and that the small models did not show.
-
-    Small models are of legal sizes, and of few layers and experts.
-    """
-    for one in findings:
-        if one.kind.code.startswith(_CERTAIN) and one.kind.severity == "error" and one not in shown:
-            yield NotCompared(one.kind.code, one.message(language))
-
-
 def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Sequence[Diagnostic]:
     """Findings of the linter about the pair."""
     from ...mapper.recipe.reading import recipe_of
@@ -274,114 +261,6 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
 
     sides = (Side(config, recipe_of(config), source) for config, source in zip(configs, sources, strict=True))
     return check(Subject(in_order(sides), "train", {}, {})).diagnostics
-
-
-def unexercised_fields(
-    configs: Sequence[Config],
-    findings: Sequence[Diagnostic],
-    stage: str,
-    language: Language = "en",
-    *,
-    asked: Collection[str] = (),
-    matched: bool = False,
-) -> list[NotCompared]:
-    """Fields that are known to change numbers and that no model was asked about, with both values.
-
-    Of two frameworks the linter knows it; two files of one framework have the same settings. Where the models
-    `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
-    """
-    from ...mapper.recipe.reading import recipe_of
-    from ...verifier.verdict.coverage import is_exercised, is_given_alike, reach_of, undecided_fields
-
-    a, b = (recipe_of(config) for config in configs)
-    reach = reach_of(*configs)
-    known = _differing_fields(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
-    open_reason = say.verify_left_open().text(language)
-    found = {field: NotCompared(field, open_reason, values) for field, values in undecided_fields(*configs).items()}
-    for field, entry, certain in known:
-        if field is not None and is_given_alike(field, entry.values or ()):
-            continue
-        if field is None or (_counts(field, a, b) and not is_exercised(field, stage, asked, reach)):
-            found.setdefault(entry.field, entry)
-        elif matched and certain and _may_hide(field, a, b):
-            found.setdefault(field, entry._replace(reason=say.verify_unseen().text(language)))
-    return [*found.values(), *_unknown_arguments(configs, language)]
-
-
-def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterator[NotCompared]:
-    """Arguments of a launch that its version does not know and the other framework cannot have.
-
-    What a fork makes of it may change the numbers.
-    """
-    from ...mapper.recipe.reading import recipe_of
-
-    for config in configs if len({config.framework for config in configs}) > 1 else ():
-        for entry in recipe_of(config).unmapped:
-            setting = config.settings.get(entry.key)
-            if entry.impact == "numerics" and setting is not None and setting.acceptance == "unknown":
-                yield NotCompared(setting.flag or entry.key, say.verify_unknown_argument().text(language))
-
-
-def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
-    """True if a difference in a field changes numbers, as far as that can be read."""
-    from ...mapper.gates import counts
-    from ...mapper.recipe.vocabulary import vocabulary
-
-    return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
-
-
-def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
-    """True if a difference may change numbers that small models do not show."""
-    from ...verifier.plan.schedules import is_settled
-
-    return _counts(field, a, b) and not is_settled(field, a, b)
-
-
-def _by_rules(
-    a: Recipe, b: Recipe, findings: Sequence[Diagnostic], language: Language
-) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
-    """Fields whose values differ by the linter, or keys without one, each with True if that is certain.
-
-    What a rule says of one file counts, too, where the other file's value is another.
-    """
-    from ...mapper.differences import difference_of
-    from ...mappings.tables import field_named
-    from ...rules.registry import codes, rule
-
-    paired = {code for code in codes() if rule(code).scope == "pair"}
-    for finding in findings:
-        if finding.kind.severity == "info":
-            continue
-        reason = finding.message(language)
-        of_both = finding.kind.name == _NOT_CARRIED or finding.kind.code in paired
-        if of_both and not finding.fields:
-            yield None, NotCompared(str(dict(finding.values).get("key", finding.kind.name)), reason), True
-        for field in map(field_named, finding.fields):
-            row = difference_of(field, a, b)
-            if row is not None and row.status != "equal":
-                values = Values(*(_value(side, field) for side in (a, b)))
-                yield field, NotCompared(field, reason, values), of_both and finding.kind.severity == "error"
-
-
-def _value(recipe: Recipe, field: FieldName) -> Value:
-    """A field's value; one that a side leaves open behaves as the neutral one does."""
-    from ...mapper.recipe.vocabulary import vocabulary
-
-    value = recipe.value(field)
-    return vocabulary()[field].default if value is None else value
-
-
-def _differing_fields(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
-    """Fields and keys whose values differ between two files of one framework."""
-    from ...mapper.differences import COMPUTED, differences
-
-    reason = say.files_differ_here().text(language)
-    for row in differences(a, b):
-        if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
-            sides = (row.a, row.b)
-            key = next((side.key for side in sides if side is not None and side.key), "")
-            values = Values(*(None if side is None else side.value for side in sides))
-            yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
 
 
 def _rules_about(found: Verification) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.proofs import Proof, pairs_words, proof_words
 from accmap.mappings.tables import rows_of, table
 from accmap.verifier.installations import missing_modules
+from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import verify
 from accmap.verifier.worker.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
 from accmap.verifier.worker.processes import HERE, Worker, WorkerAnswer, WorkerFailure
@@ -140,7 +141,7 @@ def test_what_the_prover_found(origin: Any, context: str, more: dict[str, Any], 
     written = bench.convert(bench.text(origin, {**bench.settings(context, origin), **more}), origin)
     row = next(one for one in written.translation.rows if one.field == field)
     assert not row.changes_numbers
-    assert verify(*written.pair).verdict == "match"
+    assert verify(*written.pair, Findings()).verdict == "match"
 
 
 def test_what_a_side_cannot_say_is_not_written() -> None:

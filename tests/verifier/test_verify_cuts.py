@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from accmap.cli.commands.verify import findings_of, unexercised_fields
+from accmap.cli.commands.verify import findings_of, pair_findings
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -18,6 +18,7 @@ from accmap.verifier.installations import missing_modules
 from accmap.verifier.plan import schedules
 from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import DifferingSetting, Divergence
+from accmap.verifier.verdict.coverage import Findings, unexercised_fields
 from accmap.verifier.verify import verify
 from accmap.verifier.worker import inputs
 from accmap.verifier.worker.blueprint import CutPlan, InputPlan
@@ -72,7 +73,7 @@ def scripts(family: str, folder: Path, **more: Any) -> tuple[Config, Config]:
 
 def named(a: Config, b: Config, *, matched: bool = False) -> set[str]:
     findings = findings_of((a, b), [read_text(config.file) for config in (a, b)])
-    return {entry.field for entry in unexercised_fields((a, b), findings, "all", matched=matched)}
+    return {entry.field for entry in unexercised_fields((a, b), pair_findings(findings), "all", matched=matched)}
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ class TestWithFrameworks:
     @pytest.mark.parametrize("given", [pair("dense", 1, 2, 4), pair("moe_softmax", 4, 2, 8)], ids=["dense", "experts"])
     def test_a_step_cut_otherwise_parts(self, given: dict[str, Any], tmp_path: Path, workers: Workers) -> None:
         ours, theirs = given["megatron"]["micro-batch-size"], 2
-        found = verify(*read(given, tmp_path), workers=workers)
+        found = verify(*read(given, tmp_path), Findings(), workers=workers)
         assert found.verdict == "mismatch", found.failures
         assert found.divergence == Divergence("accumulation", "update")
         step = given["megatron"]["global-batch-size"]
@@ -144,7 +145,7 @@ class TestWithFrameworks:
     ) -> None:
         plan = CutPlan(8, size)
         monkeypatch.setattr(schedules, "cuts_of_step", lambda _a, _b: schedules.Cuts((plan, plan), {}))
-        found = verify(*read(pair(family, 1, 2, 8), tmp_path), workers=workers)
+        found = verify(*read(pair(family, 1, 2, 8), tmp_path), Findings(), workers=workers)
         assert found.verdict == "match", (found.worst.disagreements(), found.failures)
         assert max(row.relative or 0 for row in (*found.worst.norms, *found.worst.training)) < 2e-6
 
@@ -161,6 +162,6 @@ class TestWithFrameworks:
         self, family: str, more: dict[str, Any], verdict: str, tmp_path: Path, workers: Workers
     ) -> None:
         a, b = scripts(family, tmp_path, **more)
-        found: Verification = verify(a, b, workers=workers)
+        found: Verification = verify(a, b, Findings(), workers=workers)
         assert found.verdict == verdict, (found.worst.disagreements(), found.failures)
         assert (schedules.MICRO_BATCH_SIZE in named(a, b, matched=True)) == (family != "dense")

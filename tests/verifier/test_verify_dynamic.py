@@ -14,6 +14,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.schemas.versions import names, within
 from accmap.verifier.installations import missing_modules
+from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -66,7 +67,7 @@ def verified(pair: dict[str, Any], version: str, folder: Path, workers: Workers)
     assert read.dialect == "dynamic"
     place = PLACES[version]
     options = Options(sources={} if place is None else {"mindformers": str(place)})
-    return verify(read_config(str(script)), read, options, workers=workers)
+    return verify(read_config(str(script)), read, Findings(), options, workers=workers)
 
 
 def test_every_dynamic_graph_is_run() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.cli.commands.verify import findings_of, unexercised_fields
+from accmap.cli.commands.verify import findings_of, pair_findings
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
@@ -16,6 +16,7 @@ from accmap.verifier.installations import missing_modules
 from accmap.verifier.plan.schedules import FORCED_BALANCE
 from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import DifferingSetting, Divergence
+from accmap.verifier.verdict.coverage import Findings, unexercised_fields
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -57,7 +58,9 @@ def test_what_is_forced_on_one_side_alone_is_run(
     pair = read(change, tmp_path)
     assert (FORCED_BALANCE in {entry.field for entry in coverage.fields_not_compared(*pair)}) == left_out
     findings = findings_of(pair, [read_text(config.file) for config in pair])
-    assert (FORCED_BALANCE in {entry.field for entry in unexercised_fields(pair, findings, "all")}) == unrun
+    assert (
+        FORCED_BALANCE in {entry.field for entry in unexercised_fields(pair, pair_findings(findings), "all")}
+    ) == unrun
 
 
 @pytest.mark.frameworks
@@ -67,7 +70,7 @@ def test_what_is_forced_on_one_side_alone_is_run(
 @pytest.mark.skipif(not WHEEL.is_dir(), reason="this Megatron-LM is not here")
 @pytest.mark.parametrize("change", [OURS, THEIRS], ids=["Megatron-LM", "MindSpore Transformers"])
 def test_the_router_parts(change: dict[str, Any], tmp_path: Path, workers: Workers) -> None:
-    found = verify(*read(change, tmp_path), Options(sources={"megatron": str(WHEEL)}), workers=workers)
+    found = verify(*read(change, tmp_path), Findings(), Options(sources={"megatron": str(WHEEL)}), workers=workers)
     assert found.verdict == "mismatch", found.failures
     assert found.divergence == Divergence("decoder.layers.0.mlp.router", "forward")
     assert found.differing == (DifferingSetting(FORCED_BALANCE, change is OURS, change is THEIRS),)

@@ -16,6 +16,7 @@ from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.megatron import from_launch
+from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 from accmap.verifier.worker.blueprint import LaunchPlan
 from accmap.verifier.worker.processes import Workers
@@ -105,7 +106,7 @@ OPTIONS = Options(sources={"megatron": str(WHEEL)}, stage="step1")
 
 @pytest.mark.frameworks
 def test_the_parser_that_runs_reads_the_launch(tmp_path: Path, workers: Workers) -> None:
-    found = verify(*pair_of(tmp_path), OPTIONS, workers=workers)
+    found = verify(*pair_of(tmp_path), Findings(), OPTIONS, workers=workers)
     assert found.verdict == "match", found.to_json()["disagreeing"]
     assert (found.ran[0].parsed, found.ran[0].own_launch) == (True, True)
     assert "validation" in found.stand_ins["megatron"]
@@ -116,7 +117,9 @@ def test_the_parser_that_runs_reads_the_launch(tmp_path: Path, workers: Workers)
 def test_a_misreading_of_ours_is_no_match(tmp_path: Path, workers: Workers) -> None:
     script, config = pair_of(tmp_path)
     wrong = script.settings["adam_beta2"]._replace(value=0.5)
-    found = verify(script._replace(settings={**script.settings, "adam_beta2": wrong}), config, OPTIONS, workers=workers)
+    found = verify(
+        script._replace(settings={**script.settings, "adam_beta2": wrong}), config, Findings(), OPTIONS, workers=workers
+    )
     assert found.verdict == "partial"
     (entry,) = [one for one in found.not_compared if one.differs]
     assert (entry.field, tuple(entry.values or ())) == ("adam_beta2", (0.5, script.value("adam_beta2")))
@@ -133,7 +136,7 @@ def test_what_the_real_validation_refuses_is_no_match(
         return None if plan is None else plan._replace(words=(*plan.words, "--tensor-model-parallel-size", "3"))
 
     monkeypatch.setattr(from_launch, "launch_of", odd)
-    found = verify(*pair_of(tmp_path), OPTIONS, workers=workers)
+    found = verify(*pair_of(tmp_path), Findings(), OPTIONS, workers=workers)
     assert (found.verdict, found.ran[0].parsed) == ("partial", False)
     (entry,) = [one for one in found.not_compared if one.differs]
     assert entry.field == "launch"

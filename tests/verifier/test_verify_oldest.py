@@ -13,6 +13,7 @@ from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
 from accmap.verifier.installations import missing_modules
+from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -39,7 +40,7 @@ def verified(pair: dict[str, Any], folder: Path, workers: Workers) -> Verificati
     assert main(words) in (0, 1)
     read = read_config(str(config), ReadOptions(mindformers="1.6"))
     options = Options(sources={"mindformers": str(PLACE)})
-    return verify(read_config(str(script)), read, options, workers=workers)
+    return verify(read_config(str(script)), read, Findings(), options, workers=workers)
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])

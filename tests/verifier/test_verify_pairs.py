@@ -12,6 +12,7 @@ from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of, read_config
 from accmap.verifier.installations import missing_modules
+from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 from accmap.verifier.worker.processes import Workers
 
@@ -65,7 +66,7 @@ def test_the_reference_proves_both_frameworks(tmp_path: Path, workers: Workers) 
     for family in ("grouped", "tied", "latent_yarn", "deepseek"):
         for file in write_pair(TABLE["equal"][family], tmp_path):
             config = read_config(str(file))
-            found = verify(config, config, Options(against="torch"), workers=workers)
+            found = verify(config, config, Findings(), Options(against="torch"), workers=workers)
             assert found.sides == (config.framework, "torch")
             assert found.verdict == "match", (family, found.sides, found.worst.disagreements(), found.failures)
 

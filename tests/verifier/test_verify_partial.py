@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap import convert
-from accmap.cli.commands.verify import findings_of, unexercised_fields, unseen_errors
+from accmap.cli.commands.verify import findings_of, pair_findings
 from accmap.cli.lean import main
 from accmap.cli.pages.html_page import html_page
 from accmap.cli.pages.verify_report import text_page, verify_document
@@ -23,12 +23,13 @@ from accmap.verifier.installations import missing_modules
 from accmap.verifier.pair import _sizes_of  # pyright: ignore[reportPrivateUsage]
 from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, Divergence, NotCompared, Row, Values
-from accmap.verifier.verdict.coverage import differing_settings
+from accmap.verifier.verdict.coverage import Findings, differing_settings, unexercised_fields, unseen_errors
 from accmap.verifier.verification import Verification
 from accmap.verifier.verify import SeedResults, _undecided_failures  # pyright: ignore[reportPrivateUsage]
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
+from stand_in_workers import use_stand_ins
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
@@ -85,7 +86,7 @@ def left(pair: dict[str, Any], folder: Path, stage: str = "all", *, matched: boo
     sources = [read_text(str(path)) for path in write_pair({"family": "dense", **pair}, folder)]
     options = ReadOptions(mindformers=pair.get("version"))
     configs = [config_of(source, options, path=source.name) for source in sources]
-    found = unexercised_fields(configs, findings_of(configs, sources), stage, matched=matched)
+    found = unexercised_fields(configs, pair_findings(findings_of(configs, sources)), stage, matched=matched)
     return {entry.field: entry for entry in found}
 
 
@@ -145,8 +146,8 @@ def written(folder: Path, *changes: tuple[str, str]) -> tuple[Config, Config]:
 def test_what_a_file_leaves_open_is_no_match_whatever_a_default_brings(
     change: tuple[str, str], field: str, values: tuple[Any, Any], tmp_path: Path
 ) -> None:
-    assert field not in {entry.field for entry in unexercised_fields(written(tmp_path), (), "all")}
-    found = {entry.field: entry for entry in unexercised_fields(written(tmp_path, change), (), "all")}
+    assert field not in {entry.field for entry in unexercised_fields(written(tmp_path), Findings(), "all")}
+    found = {entry.field: entry for entry in unexercised_fields(written(tmp_path, change), Findings(), "all")}
     assert found[field].values == Values(*values)
 
 
@@ -165,7 +166,7 @@ def test_what_stops_a_run_and_no_small_model_shows_is_named(words: str, stops: i
     script.write_text(f"{SCRIPT} --group-query-attention --num-query-groups {words}", "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-    found = list(unseen_errors(findings_of(configs, sources), (), "en"))
+    found = list(unseen_errors(pair_findings(findings_of(configs, sources)), "en"))
     assert [entry.field for entry in found] == ["MAP108"] * stops
 
 
@@ -177,7 +178,7 @@ def test_what_stops_where_it_is_built_is_named(tmp_path: Path) -> None:
     script.write_text(f"{SCRIPT} --exp-avg-dtype fp16", "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-    found = list(unseen_errors(findings_of(configs, sources), (), "en"))
+    found = list(unseen_errors(pair_findings(findings_of(configs, sources)), "en"))
     assert "MAP126" in [entry.field for entry in found]
 
 
@@ -191,7 +192,9 @@ def test_a_path_of_data_that_one_file_leaves_out_is_no_difference_that_was_not_r
         other.write_text(convert(tmp_path / "converted.sh", "mindformers").text, "utf-8")
         sources = [read_text(str(path)) for path in (script, other)]
         pair = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-        return "data.blend" in {entry.field for entry in unexercised_fields(pair, findings_of(pair, sources), "all")}
+        return "data.blend" in {
+            entry.field for entry in unexercised_fields(pair, pair_findings(findings_of(pair, sources)), "all")
+        }
 
     (tmp_path / "converted.sh").write_text(SCRIPT, "utf-8")
     assert not named(SCRIPT.replace("--data-path /d ", ""))
@@ -223,10 +226,10 @@ def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> N
 def test_what_a_fork_makes_of_its_own_argument_is_not_compared(tmp_path: Path) -> None:
     """Forks build other networks by such a flag (`--use-bridge`): models without it prove nothing of that."""
     known, strange = ("--bf16", "--bf16 --no-one-logger"), "--use-bridge --hf-model x"
-    told = [entry.field for entry in unexercised_fields(written(tmp_path, known), (), "all")]
+    told = [entry.field for entry in unexercised_fields(written(tmp_path, known), Findings(), "all")]
     assert told == []
     own = ("--bf16", f"--bf16 {strange}")
-    told = [entry.field for entry in unexercised_fields(written(tmp_path, own), (), "all")]
+    told = [entry.field for entry in unexercised_fields(written(tmp_path, own), Findings(), "all")]
     assert told == ["--use-bridge", "--hf-model"]
 
 
@@ -281,8 +284,8 @@ def test_two_files_of_one_framework_are_compared_as_they_are(tmp_path: Path) -> 
     other = tmp_path / "other.sh"
     other.write_text(text.rstrip() + " --attention-dropout 0.1\n", "utf-8")
     configs = [config_of(read_text(str(path)), ReadOptions(), path=str(path)) for path in (script, other)]
-    assert [entry.field for entry in unexercised_fields(configs, (), "all")] == ["attention.dropout"]
-    assert unexercised_fields([configs[0], configs[0]], (), "all") == []
+    assert [entry.field for entry in unexercised_fields(configs, Findings(), "all")] == ["attention.dropout"]
+    assert unexercised_fields([configs[0], configs[0]], Findings(), "all") == []
 
 
 def test_nothing_compared_is_no_match() -> None:
@@ -339,11 +342,7 @@ def verified(
     """`accmap verify` of a pair whose models match, with dropout on one side and this configuration."""
     script, config = write_pair({"family": "dense", "megatron": {"attention-dropout": 0.1}}, tmp_path)
     (tmp_path / "accmap.toml").write_text(accept, "utf-8")
-    alike = Verification(
-        "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {}, (), 1e-5, "all", (), (), {}, (), None, (), (),
-        {}, {}, {},
-    )  # fmt: skip
-    monkeypatch.setattr("accmap.verifier.verify.verify", lambda *_given, **_named: alike)
+    use_stand_ins(monkeypatch)
     code = main(["verify", str(script), str(config), "--format", "json", "--quiet"])
     said = capsys.readouterr()
     return code, json.loads(said.out) if said.out else {}, said.err
@@ -427,6 +426,6 @@ def test_a_fork_s_ramp_of_yarn_that_the_model_takes_is_not_called_unrun(tmp_path
     other.write_text(written.replace("beta_fast: 4.0", "beta_fast: 32.0"), "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, options, path=source.name) for source in sources]
-    found = {entry.field for entry in unexercised_fields(configs, findings_of(configs, sources), "all")}
+    found = {entry.field for entry in unexercised_fields(configs, pair_findings(findings_of(configs, sources)), "all")}
     assert not found & {"beta_fast", "--beta-fast", "position.yarn.beta_fast"}
     assert "position.yarn.beta_fast" in {entry.field for entry in differing_settings(configs[0], configs[1])}

@@ -24,7 +24,8 @@ from accmap.verifier.installations import missing_modules
 from accmap.verifier.plan.samples import Samples, samples_of
 from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import compare_samples
-from accmap.verifier.verify import Options, verify
+from accmap.verifier.verdict.coverage import Findings
+from accmap.verifier.verify import verify
 from accmap.verifier.worker.processes import WorkerAnswer, Workers
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
@@ -182,7 +183,7 @@ class TestBothDataSets:
     def test_they_are_part_of_the_verdict(self, name: str, verdict: str, tmp_path: Path) -> None:
         configs = pair(TABLE["cases"][name], tmp_path)
         with Workers() as workers:
-            found = verify(*configs, Options(), workers=workers)
+            found = verify(*configs, Findings(), workers=workers)
         assert found.verdict == verdict, (found.worst.disagreements(), found.failures)
         told = found.to_json()
         assert told["samples"]

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...mapper.differences import differences
+from ...mapper.differences import difference_of, differences
 from ...mapper.equality import is_equal_field
-from ...mapper.gates import says_something
+from ...mapper.gates import counts, says_something
 from ...mapper.modules import MODULES
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ...mappings.keys_compiled import WHOLE_STEP_AT_ONCE
+from ...mappings.tables import field_named
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.dialects import dialect_versions
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
+    from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.megatron.dialects import Dialect
     from ...schemas.message import Words
 
@@ -281,18 +283,149 @@ def unchecked_fork_flags(configs: Sequence[Config], language: str) -> list[NotCo
 
 def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[str]:
     name = next((one for one in CHECKED if fork.name.startswith(f"{one}-")), "") if fork.file is None else ""
-    order, version = dialect_versions(name), fork.name.removeprefix(f"{name}-")
-    facts = [one for one in CHECKED.get(name, ()) if version in versions_in(str(one["versions"]), order)]
-    changed = CHANGED.get(name, "").split()
+    facts, changed = _facts_of(name, fork), CHANGED.get(name, "").split()
     for setting in explicit_of(config.settings):
-        if setting.key not in fork.own and setting.key not in changed:
+        if setting.key in fork.own or setting.key in changed:
+            conditions = [when for arguments, when in facts if setting.key in arguments]
+            if not any(not when or fork.holds(when, config.settings, config.launch) for when in conditions):
+                yield setting.flag or setting.key
+
+
+def _facts_of(name: str, fork: Dialect) -> list[tuple[list[str], str]]:
+    """The checked arguments of a fork's version, each group with its condition."""
+    order, version = dialect_versions(name), fork.name.removeprefix(f"{name}-")
+    return [
+        (one["arguments"].split(), one.get("when", ""))
+        for one in CHECKED.get(name, ())
+        if version in versions_in(str(one["versions"]), order)
+    ]
+
+
+class Findings(NamedTuple):
+    """The linter's findings about a pair. The rules stand above this room, so that a caller hands them in."""
+
+    diagnostics: Sequence[Diagnostic] = ()
+    of_pairs: frozenset[str] = frozenset()
+    """Codes of the rules that compare two files."""
+
+
+_NOT_CARRIED = "not-carried-over"
+"""The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
+_CERTAIN = ("DEF", "MAP108", "MAP126")
+"""Known defects, what loads and cannot run, and what stops where it is built."""
+
+
+def known_differences(
+    configs: Sequence[Config],
+    findings: Findings,
+    stage: str,
+    language: Language = "en",
+    *,
+    asked: Collection[str] = (),
+    matched: bool = False,
+) -> list[NotCompared]:
+    """Everything that is known to change numbers, or to stop a run, and that the small models did not show."""
+    unexercised = unexercised_fields(configs, findings, stage, language, asked=asked, matched=matched)
+    return [*unexercised, *unseen_errors(findings, language)]
+
+
+def unseen_errors(findings: Findings, language: Language) -> Iterator[NotCompared]:
+    """Errors that are certain to change numbers, or to stop a run.
+
+    Small models are of legal sizes, and of few layers and experts.
+    """
+    for one in findings.diagnostics:
+        if one.kind.code.startswith(_CERTAIN) and one.kind.severity == "error":
+            yield NotCompared(one.kind.code, one.message(language))
+
+
+def unexercised_fields(
+    configs: Sequence[Config],
+    findings: Findings,
+    stage: str,
+    language: Language = "en",
+    *,
+    asked: Collection[str] = (),
+    matched: bool = False,
+) -> list[NotCompared]:
+    """Fields that are known to change numbers and that no model was asked about, with both values.
+
+    Of two frameworks the linter knows it; two files of one framework have the same settings. Where the models
+    `matched`, what they were asked about and certainly differs did not show: a capacity that no small expert meets.
+    """
+    a, b = (recipe_of(config) for config in configs)
+    reach = reach_of(*configs)
+    known = _differing_fields(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
+    open_reason = say.left_open().text(language)
+    found = {field: NotCompared(field, open_reason, values) for field, values in undecided_fields(*configs).items()}
+    for field, entry, certain in known:
+        if field is not None and is_given_alike(field, entry.values or ()):
             continue
-        if not any(
-            setting.key in one["arguments"].split()
-            and ("when" not in one or fork.holds(one["when"], config.settings, config.launch))
-            for one in facts
-        ):
-            yield setting.flag or setting.key
+        if field is None or (_counts(field, a, b) and not is_exercised(field, stage, asked, reach)):
+            found.setdefault(entry.field, entry)
+        elif matched and certain and _may_hide(field, a, b):
+            found.setdefault(field, entry._replace(reason=say.unseen().text(language)))
+    return [*found.values(), *_unknown_arguments(configs, language)]
+
+
+def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterator[NotCompared]:
+    """Arguments of a launch that its version does not know and the other framework cannot have.
+
+    What a fork makes of it may change the numbers.
+    """
+    for config in configs if len({config.framework for config in configs}) > 1 else ():
+        for entry in recipe_of(config).unmapped:
+            setting = config.settings.get(entry.key)
+            if entry.impact == "numerics" and setting is not None and setting.acceptance == "unknown":
+                yield NotCompared(setting.flag or entry.key, say.unknown_argument().text(language))
+
+
+def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """True if a difference in a field changes numbers, as far as that can be read."""
+    return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
+
+
+def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """True if a difference may change numbers that small models do not show."""
+    return _counts(field, a, b) and not schedules.is_settled(field, a, b)
+
+
+def _by_rules(
+    a: Recipe, b: Recipe, findings: Findings, language: Language
+) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+    """Fields whose values differ by the linter, or keys without one, each with True if that is certain.
+
+    What a rule says of one file counts, too, where the other file's value is another.
+    """
+    for finding in findings.diagnostics:
+        if finding.kind.severity == "info":
+            continue
+        reason = finding.message(language)
+        of_both = finding.kind.name == _NOT_CARRIED or finding.kind.code in findings.of_pairs
+        if of_both and not finding.fields:
+            yield None, NotCompared(str(dict(finding.values).get("key", finding.kind.name)), reason), True
+        for field in map(field_named, finding.fields):
+            row = difference_of(field, a, b)
+            if row is not None and row.status != "equal":
+                values = Values(*(_value(side, field) for side in (a, b)))
+                yield field, NotCompared(field, reason, values), of_both and finding.kind.severity == "error"
+
+
+def _value(recipe: Recipe, field: FieldName) -> Value:
+    """A field's value; one that a side leaves open behaves as the neutral one does."""
+    value = recipe.value(field)
+    return vocabulary()[field].default if value is None else value
+
+
+def _differing_fields(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+    """Fields and keys whose values differ between two files of one framework."""
+    reason = say.files_differ_here().text(language)
+    for row in differences(a, b):
+        if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
+            sides = (row.a, row.b)
+            key = next((side.key for side in sides if side is not None and side.key), "")
+            values = Values(*(None if side is None else side.value for side in sides))
+            yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
 
 
 def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ()) -> list[DifferingSetting]:

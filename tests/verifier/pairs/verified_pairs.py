@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from pair_files import write_pair
 
 from accmap.schemas.reader import read_config
+from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def verified(pair: dict[str, Any], folder: Path, workers: Workers, **options: Any) -> Verification:
     script, config = write_pair(pair, folder)
-    return verify(read_config(str(script)), read_config(str(config)), Options(**options), workers=workers)
+    return verify(read_config(str(script)), read_config(str(config)), Findings(), Options(**options), workers=workers)
 
 
 def check(expected: dict[str, Any], found: Verification) -> None:

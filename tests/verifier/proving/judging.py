@@ -17,7 +17,7 @@ from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
 from accmap.schemas.source import SourceText
 from accmap.verifier.plan.dimensions import SEQUENCE
-from accmap.verifier.verdict.coverage import undecided_fields
+from accmap.verifier.verdict.coverage import Findings, undecided_fields
 from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class Judge:
     def _moved(self, field: str, pair: tuple[Config, Config]) -> float:
         """In ulp, how far the logits or a gradient are from each other in the types of two files of one framework."""
         options = self._options._replace(stage="local-norm", precision="as-written")
-        found = verify(*pair, options, workers=self._workers)
+        found = verify(*pair, Findings(), options, workers=self._workers)
         errors = () if found.typed is None or found.typed.failures else found.typed.errors
         return max((row.apart for row in errors), default=0.0)
 
@@ -323,7 +323,7 @@ class Judge:
             # Where models part is needed only to know whether it hangs on what a file leaves open.
             self._workers.traces = bool(undecided_fields(*pair))
             options = self._options._replace(stage=stage, sizes=sizes, precision="as-written" if typed else "float32")
-            found = verify(*pair, options, workers=self._workers)
+            found = verify(*pair, Findings(), options, workers=self._workers)
             why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())
             if found.verdict == "mismatch":
                 why = ", ".join(f"{stage} {rows[0].name}" for stage, rows in found.worst.disagreements().items())
