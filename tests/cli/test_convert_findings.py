@@ -290,7 +290,7 @@ def test_an_unknown_number_of_devices_is_said_where_it_stands(
     first, *more = answer.err.splitlines()
     assert first.startswith(f"{path}:")
     assert "MAP034" in first
-    (line,) = [line for line in more if "the least that the other parallel sizes allow is written" in line]
+    (line,) = [line for line in more if "the smallest number that the other parallel sizes allow" in line]
     assert line.startswith("unresolved (performance)")
     assert "micro_batch_size" in line
     assert "cannot determine the value from the file" not in answer.err

@@ -221,7 +221,7 @@ def test_mtp_layers_need_the_weight_of_their_loss(accmap, layers: str, stops_the
 def test_experts_split_in_no_parts(accmap, size: str, stops_there: bool) -> None:
     files = {"run.sh": f"{LATENT} --num-experts 4 --moe-router-topk 2 --expert-tensor-parallel-size {size}\n"}
     answer = accmap("lint", "run.sh", "--megatron", "0.19", "--no-config", files=files)
-    assert ("--expert-tensor-parallel-size is 0" in answer.out) is stops_there
+    assert ("--expert-tensor-parallel-size, which is 0" in answer.out) is stops_there
 
 
 OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}}}\n"
@@ -233,7 +233,7 @@ OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}
         # MindFormers 1.6.0 to 2.1.0 core/optim/adamw.py:_check_param_value (the real class was built with each)
         ({"betas": "[0.0, 0.95]"}, "1.6", "betas[0] is 0.0"),
         ({"betas": "[0.9, 1.0]"}, "1.9", "betas[1] is 1.0"),
-        ({"eps": "0.0"}, "1.9", "an eps above 0 only"),
+        ({"eps": "0.0"}, "1.9", "only accepts an eps above 0"),
         ({"betas": "[0.0, 0.95]", "type": "FusedAdamW"}, "1.9", None),
         # MindFormers 1.8.0 to 2.1.0 core/optim/muon.py:Muon.__init__, Muon._verify_model
         ({"type": "Muon"}, "1.9", "without multi-latent attention"),
@@ -259,7 +259,7 @@ def test_yarn_needs_latent_attention(accmap, family: str, kind: str, stops_there
     content = YAML.replace("MORE", more.replace("DS", str(not stops_there)))
     content = content.replace("deepseek_v3", family).replace("DeepseekV3For", f"{kind}For")
     answer = accmap("lint", "a.yaml", "--mindformers", "1.9", "--no-config", files={"a.yaml": content})
-    assert ("YaRN takes its width" in answer.out) is stops_there
+    assert ("YaRN reads its width" in answer.out) is stops_there
 
 
 def test_muon_with_latent_attention_runs(accmap) -> None:
@@ -337,7 +337,7 @@ def test_more_experts_than_there_are(accmap) -> None:
     words = LATENT + "--no-rope-fusion --num-experts 2 --moe-router-topk 4\n"
     answer = accmap("pair", "a.sh", "-d", "p", files={"a.sh": words})
     assert answer.code == 2
-    assert "4 experts are chosen for a token, and there are 2" in answer.err
+    assert "The router selects 4 experts for each token, but only 2 exist" in answer.err
 
 
 # Megatron 0.12 rope_utils.py:_apply_rotary_pos_emb_bshd, and ApplyRotaryPosEmb of MindFormers 1.9.0, 2.1.0 and its
@@ -423,8 +423,8 @@ def test_a_checkpoint_every_zero_steps(accmap, section: str, stops_there: bool) 
     ("words", "stops_there"),
     [
         ("--kv-channels 15", "rotated in pairs"),
-        ("--group-query-attention --num-query-groups 3", "do not divide them"),
-        ("--num-experts 2 --moe-router-topk 4", "4 experts are chosen"),
+        ("--group-query-attention --num-query-groups 3", "does not divide the number of heads"),
+        ("--num-experts 2 --moe-router-topk 4", "selects 4 experts"),
         ("--tokenizer-type GPT2BPETokenizer", None),
         ("--seed 0", None),
         ("--log-interval 0", None),
