@@ -247,5 +247,8 @@ def test_experts_decide_the_devices_of_a_yaml_that_names_none(accmap, tmp_path: 
         text = text.replace(old, new)
     answer = accmap("convert", "run.yaml", "-o", "run.sh", files={"run.yaml": text})
     assert answer.code == 1, answer.err
-    assert "The number of devices is unknown. accmap writes the smallest number that the other parallel sizes allow" in answer.err
+    assert (
+        "The number of devices is unknown. accmap writes the smallest number that the other parallel sizes allow"
+        in answer.err
+    )
     assert "GPUS_PER_NODE=8\n" in (tmp_path / "run.sh").read_text("utf-8")
