@@ -27,6 +27,7 @@ from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
 from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes, side_labels
 from .plan import samples
+from .plan.dimensions import changed_fields
 from .verdict import comparison, coverage, native_dtypes
 from .verdict.comparison import NotCompared, Values
 from .verification import Verification
@@ -93,6 +94,9 @@ def verify(
         return _unbuildable(a, b, chosen, absent, language)
     places = tuple(place for place, _why in found if place is not None)
     pair = assemble_pair(a, b, chosen)._replace(places=places)
+    unkept = _unkept_failures(pair, language)
+    if unkept:
+        return _unbuildable(a, b, chosen, unkept, language)
     if workers is None:
         with Workers(chosen.limits) as started:
             return _run(pair, findings, chosen, started, progress, language)
@@ -142,6 +146,17 @@ def _unbuildable(
         failures=obstacles,
         language=language,
     )
+
+
+def _unkept_failures(pair: Pair, language: Language) -> dict[str, WorkerFailure]:
+    """Failures of sides whose small file lost a setting: the models would not be those of the files."""
+    each = zip(pair.labels, pair.configs, pair.files, strict=False)
+    lost = {label: changed_fields(config, small.config) for label, config, small in each}
+    return {
+        label: WorkerFailure(say.small_file_loses(fields=", ".join(fields)).text(language), "error")
+        for label, fields in lost.items()
+        if fields
+    }
 
 
 class SeedResults(NamedTuple):

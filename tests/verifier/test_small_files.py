@@ -10,17 +10,20 @@ from typing import Any
 import pytest
 import yaml
 
-from accmap.mapper.gates import says_something
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.tables import field_named
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
+from accmap.verifier.megatron.from_launch import blueprint_of
 from accmap.verifier.plan import dimensions as size
 from accmap.verifier.plan.dimensions import small_file, small_files
+from accmap.verifier.verdict.coverage import Findings
+from accmap.verifier.verify import verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
+from stand_in_workers import use_stand_ins
 
 LAYOUT = {
     "tensor-model-parallel-size": 2,
@@ -56,21 +59,9 @@ def test_both_files_have_the_sizes_and_no_more_changes(name: str, tmp_path: Path
     assert ([file.text for file in again], same) == ([file.text for file in files], sizes)
 
 
-VOCABULARY = ("model.vocab_size", "model.vocab_divisor", "tokenizer.", "data.eod")
-COPIES = ("model.encoder_num_layers", "data.encoder_sequence_length")
-TOUCHED = (*size.SIZES, *VOCABULARY, *COPIES, "batch.", "parallel.", "computed.")
-"""Sizes, the tokenizer, and what they add up to."""
-
-
 def moved(config: Config) -> list[str]:
     """The other fields that are others in the small file."""
-    before, after = recipe_of(config), recipe_of(made(config, config)[0][0].config)
-    return [
-        field
-        for field, entry in before.fields.items()
-        if not field.startswith(TOUCHED) and entry.decided and after.value(field) != entry.value
-        if says_something(field, before) is not False
-    ]
+    return list(map(str, size.changed_fields(config, made(config, config)[0][0].config)))
 
 
 @pytest.mark.parametrize("name", TABLE["equal"])
@@ -89,6 +80,53 @@ def test_another_program_is_said_in_the_words_of_megatron(tmp_path: Path) -> Non
     assert "fused-rmsnorm" not in small.text
     assert "encoder-num-layers" not in small.text
     assert not [problem for problem in small.config.problems if problem.kind.code == "MAP004"]
+
+
+_LATENT = (
+    "--multi-latent-attention --q-lora-rank 8 --kv-lora-rank 8 --qk-head-dim 8 --qk-pos-emb-head-dim 8 --v-head-dim 8 "
+    "--rope-scaling-type yarn --rope-scaling-factor 8.0 --rope-scaling-original-max-position-embeddings 4096 "
+    "--rope-scaling-mscale 1.0 --rope-scaling-mscale-all-dim 1.0"
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "value"),
+    [
+        (
+            "--num-experts 4 --moe-router-topk 2 --n-shared-experts 1 --shared-expert-gate",
+            "moe_shared_expert_gate",
+            True,
+        ),
+        (f"{_LATENT} --beta-fast 4", "beta_fast", 4),
+    ],
+)
+def test_a_fork_s_value_that_megatron_has_no_argument_for_reaches_the_small_model(
+    words: str, key: str, value: object
+) -> None:
+    """Megatron-LM 0.12 has neither argument; its classes have both settings."""
+    text = (
+        "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --swiglu --seq-length 64 "
+        "--max-position-embeddings 64 --micro-batch-size 1 --lr 1e-4 --train-iters 4 --position-embedding-type rope "
+        f"--normalization RMSNorm --vocab-size 512 --tokenizer-type NullTokenizer {words}\n"
+    )
+    config = config_of(SourceText("run.sh", text), ReadOptions(megatron="mindspeed-llm-2.3"), path="run.sh")
+    small = small_file(config, {size.LAYERS: 2})
+    assert blueprint_of(small.config).model[key] == value
+    assert f"{key}={value}" in small.text
+    assert moved(config) == []
+
+
+def test_a_file_that_the_small_one_cannot_say_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A score that only a fork has is no word of Megatron-LM's: its models would prove nothing."""
+    use_stand_ins(monkeypatch)
+    script, other = write_pair(TABLE["equal"]["moe_sigmoid"], tmp_path)
+    text = script.read_text("utf-8").replace(
+        "--moe-router-score-function 'sigmoid'", "--moe-router-score-function sqrtsoftplus"
+    )
+    config = config_of(SourceText("run.sh", text), ReadOptions(megatron="mindspeed-llm-26.1"), path="run.sh")
+    found = verify(config, read_config(str(other)), Findings())
+    assert found.verdict == "not-verifiable"
+    assert "moe.router.score_function" in found.failures["megatron"].reason
 
 
 def test_a_layout_becomes_one_process(tmp_path: Path) -> None:

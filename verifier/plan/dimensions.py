@@ -11,10 +11,12 @@ import shlex
 from math import lcm
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...mapper.equality import is_equal_field
 from ...mapper.gates import says_something
 from ...mapper.lenses import LENSES
 from ...mapper.lenses.lens import OMIT, Omitted, Scope
 from ...mapper.recipe.reading import recipe_of, side_of
+from ...mapper.recipe.vocabulary import vocabulary
 from ...mapper.translate.megatron_file import words_of
 from ...mapper.translate.mindformers_file import put as put_at
 from ...mapper.translate.yaml_text import block
@@ -400,7 +402,48 @@ def _launch(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
             given.pop(key, None)
         else:
             given[key] = words_of(fact, value)
-    return _of_words(config, given)
+    return _with_fork_values(config, _of_words(config, given), known)
+
+
+def _with_fork_values(config: Config, small: SmallFile, known: Mapping[str, ArgumentFact]) -> SmallFile:
+    """The small launch with values for which its version of Megatron-LM has no argument: the gate of shared experts.
+
+    No words of Megatron-LM's say them. The recipe and the model's builder read them all the same.
+    """
+    read = {
+        str(key) for row in table().rows for side in row.megatron for key in (*side.keys, side.options.get("fork", ""))
+    }
+    more = {
+        key: one
+        for key, one in config.settings.items()
+        if key in read and key not in known and one.decided and one.acceptance == "accepted"
+    }
+    if not more:
+        return small
+    told = ", ".join(f"{key}={one.value}" for key, one in more.items())
+    settings = {**small.config.settings, **more}
+    return SmallFile(f"# {config.dialect}: {told}\n{small.text}", small.config._replace(settings=settings))
+
+
+_MADE_SMALL = (
+    *SIZES, "model.vocab_size", "model.vocab_divisor", "model.encoder_num_layers", "tokenizer.", "data.eod",
+    "data.encoder_sequence_length", "batch.", "parallel.", "computed.",
+)  # fmt: skip
+"""Sizes, the tokenizer, the layout of devices, and their sums: a small file has others."""
+
+
+def changed_fields(config: Config, small: Config) -> list[FieldName]:
+    """The other fields that change numbers and that the small file does not have as the file does."""
+    before, after = recipe_of(config), recipe_of(small)
+    return [
+        field
+        for field, entry in before.fields.items()
+        if entry.decided
+        and not field.startswith(_MADE_SMALL)
+        and vocabulary()[field].impact == "numerics"
+        and not is_equal_field(field, entry.value, after.value(field))
+        and says_something(field, before) is not False
+    ]
 
 
 def _of_words(config: Config, given: Mapping[str, Sequence[str]]) -> SmallFile:
