@@ -412,18 +412,26 @@ class _Links:
             return None
         name = cast("FieldName", entry.fields[0])
         cause = self._cause_of_keys(entry, name) if self.at else None
-        if cause is not None and self.found[cause].kind.code not in ROLES["number-notation"]:
+        if cause is not None and not self._gives_way(cause, entry):
             return cause
         for number in self.idle:
             idle = self.found[number]
             if entry.kind.severity == "info" or self._is_written(name, idle.file):
                 continue  # what is written in a way that counts does not follow from what does not
             if names_of_key(idle) & key_names((name,), main=True):
-                return number  # before the notation of the key's value
+                return number
         for number in self.meant:
             if not self._is_written(name, self.found[number].file) and self._would_decide(number, name):
                 return number
         return cause
+
+    def _gives_way(self, cause: int, entry: Diagnostic) -> bool:
+        """True if a key without effect explains more: than the notation of a number, or a section that stands twice."""
+        code = self.found[cause].kind.code
+        if code in ROLES["number-notation"]:
+            return True
+        kept = dict(self.found[cause].values).get(KEPT_AT) if code in ROLES["repeated-key"] else None
+        return kept is not None and entry.span is not None and kept != entry.span._replace(file=None)
 
     def _cause_at(self, file: str, span: Span) -> int | None:
         """The finding about a place, about the value that holds it and counts, or about a part of it."""
