@@ -74,13 +74,33 @@ def short(value: float) -> str:
     return repr(value if value % 1 == 0 else float(f"{value:.{_DIGITS}g}"))
 
 
-def in_full(text: str) -> str:
+def in_full(text: str, longest: int = 2000) -> str:
     """A value's text; of one that fills pages, the beginning and the number of characters that follow."""
-    rest = len(text) - _LONGEST
-    return text if rest <= 0 else f"{text[:_LONGEST]} [+{rest:,}]"
+    rest = len(text) - longest
+    return text if rest <= 0 else f"{text[:longest]} [+{rest:,}]"
 
 
-_LONGEST = 2000
+_LARGEST = 3.4e38
+"""The largest number of float32."""
+_SHOWN = 60
+
+
+def is_of_kind(value: object, kind: str) -> bool:
+    """True for a value of a kind: a count (`whole`), a finite number that float32 holds (`number`), a text."""
+    if kind == "text":
+        return isinstance(value, str)
+    if isinstance(value, bool):
+        return False
+    if kind == "whole":
+        return isinstance(value, int) and value >= 0 and value.bit_length() < _BITS
+    return isinstance(value, (int, float)) and -_LARGEST <= value <= _LARGEST
+
+
+def shortened(value: object) -> str:
+    """A value in a message: of a long one, the beginning."""
+    if isinstance(value, int) and value.bit_length() > _BITS:
+        value = hex(value)  # Python writes no more than 4,300 decimal digits
+    return in_full(str(value), _SHOWN)
 
 
 def plain(value: object) -> str:

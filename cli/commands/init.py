@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.translate.messages_compiled import say as written
@@ -30,8 +31,7 @@ from ..messages_compiled import say
 from ..progress import report_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
     from ...schemas.config import ReadOptions, Value
@@ -67,8 +67,7 @@ _ONE_SPELLING = (
 )
 
 
-Fit: TypeAlias = "tuple[int, bool, int, int, bool]"
-"""Sizes, the stage of the training, names, what the names do not share, and the graph: of two, the newest one."""
+_OTHER_STAGE = {"tune": "pretrain", "pretrain": "tune"}
 
 
 class Candidate(NamedTuple):
@@ -93,6 +92,13 @@ class Proposal(NamedTuple):
     reasons: tuple[Words, ...]
 
 
+class Alike(NamedTuple):
+    """Files that fit another one alike: the first of them, and how many there are."""
+
+    paths: tuple[str, ...]
+    number: int
+
+
 class Proposals(NamedTuple):
     """Proposed pairs, and the files that fit several others alike, with those.
 
@@ -100,7 +106,7 @@ class Proposals(NamedTuple):
     """
 
     pairs: tuple[Proposal, ...]
-    open: Mapping[str, tuple[str, ...]]
+    open: Mapping[str, Alike]
     apart: tuple[Proposal, ...] = ()
 
 
@@ -119,78 +125,140 @@ def candidate(path: str, recipe: Recipe, *, whole: bool, is_usual: bool = False)
 def proposals(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> Proposals:
     """The pairs of a tree."""
     alone = _with_one_of_each(scripts, yamls)
-    fits = {
-        (script.path, yaml.path): fit
-        for script in scripts
-        for yaml in yamls
-        if (fit := _fit_of(script, yaml, alone)) is not None
-    }
-    by_path = {one.path: one for one in yamls}
+    of_scripts, of_yamls = _Side(scripts, alone), _Side(yamls, alone)
     pairs: list[Proposal] = []
     apart: list[Proposal] = []
-    undecided: dict[str, tuple[str, ...]] = {}
-    for script in scripts:
-        best = _best_for(script.path, fits, 0)
-        if len(best) > 1:
-            undecided[script.path] = best
-        for other in best if len(best) == 1 else ():
-            back = _best_for(other, fits, 1)
-            if back == (script.path,):
-                yaml = by_path[other]
-                proposal = Proposal(script.path, other, _pairing_reasons(script, yaml, alone))
-                (apart if _are_other_stages(script, yaml) else pairs).append(proposal)
-            elif script.path in back:
-                undecided[other] = back
+    undecided: dict[str, Alike] = {}
+    best_scripts: dict[int, int] = {}
+    for at, script in enumerate(scripts):
+        best = of_yamls.best_for(script, of_scripts.words[at])
+        if best.bit_count() > 1:
+            undecided[script.path] = of_yamls.first_of(best)
+        if best.bit_count() != 1:
+            continue
+        number = best.bit_length() - 1
+        yaml = yamls[number]
+        if number not in best_scripts:
+            best_scripts[number] = of_scripts.best_for(yaml, of_yamls.words[number])
+        back = best_scripts[number]
+        if back == 1 << at:
+            proposal = Proposal(script.path, yaml.path, _pairing_reasons(script, yaml, alone))
+            (apart if _are_other_stages(script, yaml) else pairs).append(proposal)
+        elif back >> at & 1:
+            undecided[yaml.path] = of_scripts.first_of(back)
     return Proposals(tuple(pairs), undecided, tuple(apart))
-
-
-def _best_for(path: str, fits: Mapping[tuple[str, str], Fit], side: int) -> tuple[str, ...]:
-    """The files of the other side that fit one best."""
-    return _best_candidates({pair[1 - side]: fit for pair, fit in fits.items() if pair[side] == path})
 
 
 def _with_one_of_each(scripts: Sequence[Candidate], yamls: Sequence[Candidate]) -> frozenset[str]:
     """The folders that hold just one script and just one YAML."""
-    held: list[list[str]] = [[os.path.dirname(one.path) for one in side] for side in (scripts, yamls)]
-    return frozenset(folder for folder in held[0] if held[0].count(folder) == held[1].count(folder) == 1)
+    held = [Counter([os.path.dirname(one.path) for one in side]) for side in (scripts, yamls)]
+    return frozenset(folder for folder, count in held[0].items() if count == held[1][folder] == 1)
 
 
-def _fit_of(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> Fit | None:
-    """Quality of a match: sizes, then names and places; None if nothing speaks for it."""
-    equal, other = _sizes(script, yaml)
-    if _are_other_models(script, yaml):
-        return None
-    names = script.words & yaml.words
-    of_one_name = any(_A_NUMBER.fullmatch(word) is None for word in names)
-    together = os.path.dirname(script.path) == os.path.dirname(yaml.path) and os.path.dirname(script.path) in alone
-    known_by_size = equal >= _LEAST_SIZES and not other
-    contradicted = other > equal or (not together and _LEAST_SIZES * other > equal)
-    if not known_by_size and (contradicted or not (of_one_name or together)):
-        return None
-    apart = -len(script.words ^ yaml.words)
-    return equal - 2 * other + 2 * together, not _are_other_stages(script, yaml), len(names), apart, yaml.is_usual
+class _Side:
+    """The candidates of one framework, as sets of them in the bits of numbers.
+
+    What is asked of every pair, is asked of all candidates at once: a tree of 5,000 pairs has 25 million.
+    """
+
+    def __init__(self, candidates: Sequence[Candidate], alone: frozenset[str]) -> None:
+        self._candidates = candidates
+        self.words = [one.words for one in candidates]
+        self._sets: dict[tuple[object, ...], int] = {}
+        self._usual = 0
+        self._lengths = sorted({len(words) for words in self.words})
+        for at, one in enumerate(candidates):
+            bit = 1 << at
+            self._usual |= bit if one.is_usual else 0
+            for key in self._properties(one, self.words[at], alone):
+                self._sets[key] = self._sets.get(key, 0) | bit
+
+    @staticmethod
+    def _properties(one: Candidate, words: frozenset[str], alone: frozenset[str]) -> Iterator[tuple[object, ...]]:
+        yield "length", len(words)
+        yield "senses", words & _OTHER_SENSES
+        yield "stage", _stage_of(one.path)
+        folder = os.path.dirname(one.path)
+        if folder in alone:
+            yield "folder", folder
+        for word in words:
+            yield "word", word
+        for name, value in one.sizes.items():
+            yield "size", name
+            yield "value", name, _comparable(value)
+        if _EXPERTS in one.sizes:
+            yield "experts", one.sizes[_EXPERTS] == 0
+
+    def _with(self, *key: object) -> int:
+        return self._sets.get(key, 0)
+
+    def first_of(self, chosen: int) -> Alike:
+        """The first of a set, and how many there are."""
+        count, paths = chosen.bit_count(), list[str]()
+        while chosen and len(paths) < _MOST_ALIKE:
+            lowest = chosen & -chosen
+            paths.append(self._candidates[lowest.bit_length() - 1].path)
+            chosen ^= lowest
+        return Alike(tuple(paths), count)
+
+    def best_for(self, one: Candidate, words: frozenset[str]) -> int:
+        """Those that fit a candidate of the other side best: by sizes, stage, names, and what names do not share."""
+        best = self._best_by_size(one, words)
+        best = best & ~self._with("stage", _OTHER_STAGE.get(_stage_of(one.path))) or best
+        best = next((few for few in reversed(_by_count(best, [self._with("word", word) for word in words])) if few), 0)
+        best = next((few for length in self._lengths if (few := best & self._with("length", length))), 0)
+        return best & self._usual or best
+
+    def _best_by_size(self, one: Candidate, words: frozenset[str]) -> int:
+        """Those whose sizes fit best, if sizes, a name, or a folder with nothing else speaks for them."""
+        possible = self._with("senses", words & _OTHER_SENSES)
+        if _EXPERTS in one.sizes:
+            possible &= ~self._with("experts", one.sizes[_EXPERTS] != 0)
+        together = self._with("folder", os.path.dirname(one.path))
+        named = together
+        for word in words:
+            named |= self._with("word", word) if _A_NUMBER.fullmatch(word) is None else 0
+        by_score: dict[int, int] = {}
+        for equal, other, found in self._by_sizes(one, possible):
+            if equal < _LEAST_SIZES or other:
+                found &= 0 if other > equal else together if _LEAST_SIZES * other > equal else named
+            for bonus, part in ((0, found & ~together), (2, found & together)):
+                score = equal - 2 * other + bonus
+                by_score[score] = by_score.get(score, 0) | part
+        return next((by_score[score] for score in sorted(by_score, reverse=True) if by_score[score]), 0)
+
+    def _by_sizes(self, one: Candidate, possible: int) -> Iterator[tuple[int, int, int]]:
+        """Those with each number of equal and of different sizes."""
+        equal = [self._with("value", name, _comparable(value)) for name, value in one.sizes.items()]
+        other = [self._with("size", name) & ~same for name, same in zip(one.sizes, equal, strict=True)]
+        for count, found in enumerate(_by_count(possible, equal)):
+            if found:
+                yield from ((count, further, part) for further, part in enumerate(_by_count(found, other)))
 
 
-def _are_other_models(script: Candidate, yaml: Candidate) -> bool:
-    """True if one of the two has experts or senses that the other has not."""
-    experts = [one.sizes.get(_EXPERTS) for one in (script, yaml)]
-    if None not in experts and (experts[0] == 0) != (experts[1] == 0):
-        return True
-    return (script.words & _OTHER_SENSES) != (yaml.words & _OTHER_SENSES)
+def _by_count(chosen: int, sets: Sequence[int]) -> list[int]:
+    """The members of a set by the number of other sets that have them."""
+    found = [chosen]
+    for members in sets:
+        inside = [part & members for part in found]
+        outside = [part & ~members for part in found]
+        found = [out | within for out, within in zip([*outside, 0], [0, *inside], strict=True)]
+    return found
+
+
+def _comparable(value: Value) -> object:
+    """A size as a key: what is no plain value, by its text."""
+    return value if isinstance(value, (int, float, str)) else repr(value)
+
+
+def _stage_of(path: str) -> str:
+    words = set(_path_words(path))
+    return "tune" if words & _FINE_TUNING else "pretrain" if words & _PRETRAINING else ""
 
 
 def _are_other_stages(script: Candidate, yaml: Candidate) -> bool:
     """True if the one is named for pretraining and the other for fine-tuning."""
-    stages: list[str] = []
-    for one in (script, yaml):
-        said = set(_path_words(one.path))
-        stages += ["tune"] if said & _FINE_TUNING else ["pretrain"] if said & _PRETRAINING else []
-    return len(set(stages)) > 1
-
-
-def _best_candidates(fits: Mapping[str, Fit]) -> tuple[str, ...]:
-    most = max(fits.values(), default=None)
-    return tuple([path for path, fit in fits.items() if fit == most])
+    return _OTHER_STAGE.get(_stage_of(script.path)) == _stage_of(yaml.path)
 
 
 def _sizes(script: Candidate, yaml: Candidate) -> tuple[int, int]:
@@ -292,8 +360,8 @@ def _show_proposals(found: Proposals, counts: tuple[int, int, int], language: La
         because = _reasons_text(one.reasons, language)
         print_line(say.of_one_model(megatron=one.megatron, mindformers=one.mindformers, because=because).text(language))
     for path, alike in list(found.open.items())[:_MOST_OPEN]:
-        listed = say.between_names().text(language).join(alike[:_MOST_ALIKE])
-        more = len(alike) - _MOST_ALIKE
+        listed = say.between_names().text(language).join(alike.paths)
+        more = alike.number - len(alike.paths)
         others = say.names_and_more(names=listed, more=more).text(language) if more > 0 else listed
         print_line(say.fits_alike(path=path, others=others).text(language))
     if len(found.open) > _MOST_OPEN:

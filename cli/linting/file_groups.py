@@ -149,7 +149,7 @@ class Gathering:
             side = self._sides.pop(file)
             self._names.remove(name)
             self._model = Folder(side.recipe, None)
-            self._remarks.update({f"{file} {one.kind.code}": one for one in side.config.problems})
+            self._remarks.update({f"{file} {at}": one for at, one in enumerate(side.config.problems)})
 
     def is_one_pair(self, names: Sequence[str]) -> bool:
         """True if there is just one file of each framework among the names."""

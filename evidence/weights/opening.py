@@ -22,7 +22,7 @@ from .model import VOCABULARY, Found, checkpoint_or_stop
 from .weight import Computed, raise_unreadable, widen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
     from ...schemas.config import Config, Framework
@@ -217,11 +217,19 @@ def _print_value(key: str, value: Any) -> str:
     """A value as `print` shows it; what is no plain value as None."""
     if key.endswith("dtype") and value in _TYPES:
         return _TYPES[value]
-    if isinstance(value, (bool, int, float, str)) or value is None:
-        return " ".join(str(value).split())
+    if _is_plain(value):
+        return " ".join(_as_text(value).split())
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(repr(item) if _is_plain(item) else "None" for item in value) + "]"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return "[" + ", ".join(_as_text(item, repr) if _is_plain(item) else "None" for item in value) + "]"  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return "None"
+
+
+def _as_text(value: Any, write: Callable[[Any], str] = str) -> str:
+    """The text of a plain value; a number that fits no framework's integer is hexadecimal, which no argument takes."""
+    return hex(value) if isinstance(value, int) and value.bit_length() > _BITS else write(value)
+
+
+_BITS = 64
 
 
 def _is_plain(value: Any) -> bool:

@@ -14,7 +14,6 @@ from ...mappings.keys_compiled import (
     ROTARY_KIND,
     ROTARY_LENGTH,
     ROTARY_OUTSIDE,
-    ROTARY_SECTIONS,
 )
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, cast
@@ -140,6 +139,8 @@ class ModelFile:
 
     def __getitem__(self, name: str) -> Any:
         setting = self._find(name)
+        if setting is not None and not setting.decided:
+            raise UndecidedError(name)
         return None if setting is None else setting.value
 
     def _find(self, name: str) -> Setting | None:
@@ -170,11 +171,15 @@ class ModelFile:
         return self[ROTARY_LENGTH[name]] if self._nested and name in ROTARY_LENGTH else None
 
     def _section(self) -> Mapping[str, Any]:
+        from ...schemas.huggingface.facts_compiled import ROTARY_SECTIONS
+
         for key in ROTARY_SECTIONS if self._nested else ROTARY_SECTIONS[:1]:
             setting = self._settings.get(key)
             if setting is None:
                 continue
             self._asked[key] = setting
+            if not setting.decided:
+                raise UndecidedError(key)
             if not setting.value:
                 continue
             if not is_mapping(setting.value):

@@ -168,7 +168,33 @@ def products() -> dict[str, str]:
     }
     about = "Configuration classes of transformers by version and family; compiled from facts.json."
     common = tuple(sorted({key for found in stored.values() for key in found["common"]}))
-    return {"schemas/huggingface/facts_compiled.py": literal_module(about, FACTS=facts, COMMON=common)}
+    rotary: dict[str, list[str]] = load_table(OUTSIDE.read_text("utf-8"))["rotary"]
+    made = literal_module(
+        about,
+        FACTS=facts,
+        COMMON=common,
+        KINDS=_kinds(stored),
+        ROTARY_SECTIONS=tuple(rotary["sections"]),
+        ROTARY_NUMBERS=tuple(rotary["numbers"]),
+    )
+    return {"schemas/huggingface/facts_compiled.py": made}
+
+
+_KINDS = {"int": "whole", "float": "number", "str": "text"}
+_IDENTIFIERS = "_token_id"
+"""Numbers of tokens: none, one or several, and minus one."""
+
+
+def _kinds(stored: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
+    """By key, the kind of its defaults in all families and versions, and whether null is one of them."""
+    given: dict[str, set[str]] = {}
+    for found in stored.values():
+        for family in found["families"].values():
+            for key, value in family["defaults"].items():
+                given.setdefault(key, set()).add(type(value).__name__)
+    nothing = type(None).__name__
+    kinds = {key: sorted(kinds - {nothing}) for key, kinds in given.items() if not key.endswith(_IDENTIFIERS)}
+    return {key: (_KINDS[kind[0]], nothing in given[key]) for key, kind in kinds.items() if kind and kind[0] in _KINDS}
 
 
 def main(arguments: list[str]) -> int:

@@ -6,7 +6,7 @@ from ..config import Config, Setting
 from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
-from ..plain_values import is_mapping
+from ..plain_values import is_list, is_mapping, is_of_kind, shortened
 from ..source import SourceText, Span
 from ..versions import default_name, minor_of, names, nearest_version, number_of
 from .messages_compiled import say
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..config import Value
-    from ..message import Words
+    from ..message import Problem, Words
 
 FILE = "config.json"
 """How the file is called that describes a model folder."""
@@ -67,28 +67,65 @@ def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
     family = _known_family(keys, source.name, places, version)
     known = class_of(family, version)
     _require_own(known, family, keys, source.name, places)
-    settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
-    for key, value in known.defaults.items():
-        others = (known.renamed.get(key), *(name for name, own in known.renamed.items() if own == key))
-        if key not in settings and not any(name in settings for name in others):
-            settings[key] = Setting(key, value, "default")
-    problems = ()
+    odd = _odd_values(keys)
+    settings = _settings(keys, places, known)
+    settings.update({key: settings[key]._replace(value=None, decided=False) for key, *_ in odd})
+    problems = [diagnose(_unusable(*one[1:], version), source.name, places.get(one[0])) for one in odd]
     if known.published:
         said = say.published_code(version=version, family=family, model=known.model, where=known.published)
-        problems = (diagnose(said, source.name, places.get("model_type")),)
+        problems.append(diagnose(said, source.name, places.get("model_type")))
     elif "auto_map" in keys:
         said = say.custom_code(version=version, family=family)
-        problems = (diagnose(said, source.name, places.get("auto_map")),)
+        problems.append(diagnose(said, source.name, places.get("auto_map")))
     return Config(
         source.name,
         "huggingface",
         version,
         family,
         settings,
-        problems=problems,
+        problems=tuple(problems),
         version_origin="given" if asked is not None else "detected" if reason else "assumed",
         version_reason=reason,
     )
+
+
+def _settings(keys: Mapping[str, Any], places: Mapping[str, Span], known: ConfigurationClass) -> dict[str, Setting]:
+    """The keys of the file, and the defaults of the class for those that it does not have under any name."""
+    settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
+    for key, value in known.defaults.items():
+        others = (known.renamed.get(key), *(name for name, own in known.renamed.items() if own == key))
+        if key not in settings and not any(name in settings for name in others):
+            settings[key] = Setting(key, value, "default")
+    return settings
+
+
+def _odd_values(keys: Mapping[str, Any]) -> list[tuple[str, str, str, object]]:
+    """Values that no network can be built with: the key, its name in a message, the kind that it needs, the value.
+
+    A section of rotary parameters is open as a whole if one of its numbers is odd.
+    """
+    from .facts_compiled import KINDS, ROTARY_NUMBERS, ROTARY_SECTIONS
+
+    found: list[tuple[str, str, str, object]] = []
+    for key, value in keys.items():
+        kind, may_be_null = KINDS.get(key, ("", True))
+        if kind and not (value is None and may_be_null) and not is_of_kind(value, kind):
+            found.append((key, key, kind, value))
+        if key in ROTARY_SECTIONS and is_mapping(value):
+            odd = ((name, inner) for name, inner in value.items() if not _is_plain(inner, name in ROTARY_NUMBERS))
+            found += [(key, f"{key}.{name}", "number", inner) for name, inner in odd]
+    return found
+
+
+def _is_plain(value: object, is_numeric: bool) -> bool:
+    if value is None or is_list(value):
+        return True
+    return is_of_kind(value, "number") or (isinstance(value, (str, bool)) and not is_numeric)
+
+
+def _unusable(key: str, kind: str, value: object, version: str) -> Problem:
+    expected = {"whole": say.kind_whole, "number": say.kind_number, "text": say.kind_text}[kind]()
+    return say.value_of_another_kind(key=key, expected=expected, value=shortened(value), version=version)
 
 
 def _require_own(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import random
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from shutil import copy, copytree
+from typing import Any
 
 import pytest
 
@@ -169,3 +174,69 @@ def test_one_size_in_both_names_is_no_name() -> None:
     yamls = [Candidate("telechat3-36b/finetune_telechat3_36b_4k.yaml", {})]
     assert not proposals([Candidate("seed-oss/seed_oss_36b_4k.sh", {})], yamls).pairs
     assert proposals([Candidate("telechat3/tune_telechat3_36b.sh", {})], yamls).pairs
+
+
+def _fit(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[Any, ...] | None:
+    """The quality of one match, after its definition: what the pairs of a large tree are found by at once."""
+    both = [name for name in script.sizes if name in yaml.sizes]
+    equal = sum(script.sizes[name] == yaml.sizes[name] for name in both)
+    other = len(both) - equal
+    experts = [one.sizes.get("moe.num_experts") for one in (script, yaml)]
+    senses = {"vl", "omni"}
+    if (None not in experts and (experts[0] == 0) != (experts[1] == 0)) or script.words & senses != yaml.words & senses:
+        return None
+    names = script.words & yaml.words
+    together = os.path.dirname(script.path) == os.path.dirname(yaml.path) and os.path.dirname(script.path) in alone
+    if equal < 3 or other:
+        contradicted = other > equal or (not together and 3 * other > equal)
+        if contradicted or not (together or any(not re.fullmatch(r"[a-z]?\d+[a-z]?", word) for word in names)):
+            return None
+    stages = {"tune" if "sft" in one.path else "pretrain" if "pretrain" in one.path else "" for one in (script, yaml)}
+    same_stage = stages != {"tune", "pretrain"}
+    return equal - 2 * other + 2 * together, same_stage, len(names), -len(script.words ^ yaml.words), yaml.is_usual
+
+
+def _pairs_one_by_one(scripts: list[Candidate], yamls: list[Candidate]) -> set[tuple[str, str]]:
+    folders = [[os.path.dirname(one.path) for one in side] for side in (scripts, yamls)]
+    alone = frozenset(one for one in folders[0] if folders[0].count(one) == folders[1].count(one) == 1)
+    fits = {(one.path, two.path): fit for one in scripts for two in yamls if (fit := _fit(one, two, alone))}
+
+    def best(path: str, side: int) -> list[str]:
+        of_path = {pair[1 - side]: fit for pair, fit in fits.items() if pair[side] == path}
+        return [other for other, fit in of_path.items() if fit == max(of_path.values())]
+
+    chosen = [(one.path, best(one.path, 0)) for one in scripts]
+    return {(path, few[0]) for path, few in chosen if len(few) == 1 and best(few[0], 1) == [path]}
+
+
+def test_pairs_are_those_that_fit_best_one_by_one() -> None:
+    chance = random.Random(3)
+    words = ("qwen3", "8b", "30b", "llama", "vl", "pretrain", "sft", "gpu", "npu", "a3b", "4k", "glm", "omni")
+    sizes = [*SIZES, "moe.num_experts"]
+
+    def candidates(ending: str) -> list[Candidate]:
+        found: dict[str, Candidate] = {}
+        for _ in range(chance.randint(1, 12)):
+            name = "_".join(chance.sample(words, chance.randint(1, 3)))
+            path = f"{chance.choice(words)}/{name}_{chance.randrange(40)}{ending}"
+            known = {one: chance.choice([0, 1, 2, 2, 2]) for one in chance.sample(sizes, chance.randint(0, len(sizes)))}
+            found[path] = Candidate(path, known, ending == ".yaml" and chance.random() < 0.5)
+        return list(found.values())
+
+    for _ in range(300):
+        scripts, yamls = candidates(".sh"), candidates(".yaml")
+        found = proposals(scripts, yamls)
+        pairs = {(one.megatron, one.mindformers) for one in (*found.pairs, *found.apart)}
+        assert pairs == _pairs_one_by_one(scripts, yamls)
+
+
+@pytest.mark.parametrize("numbered", [True, False])
+def test_five_thousand_pairs_take_seconds(numbered: bool) -> None:
+    """Twenty-five million comparisons would take minutes."""
+    names = [f"qwen_{number}" if numbered else "qwen" for number in range(5_000)]
+    scripts = [Candidate(f"gpu/{name}/run{at}.sh", SIZES) for at, name in enumerate(names)]
+    yamls = [Candidate(f"npu/{name}/train{at}.yaml", SIZES) for at, name in enumerate(names)]
+    began = time.process_time()
+    found = proposals(scripts, yamls)
+    assert time.process_time() - began < 10
+    assert len(found.pairs) == (5_000 if numbered else 0)

@@ -380,3 +380,44 @@ def test_the_configuration_pins_it_for_the_model_of_a_run(
     beside = [] if named else [f"{model}/config.json"]
     answer = json.loads(accmap("lint", str(run), *beside, "--format", "json").out)
     assert [one["code"] for one in answer["diagnostics"] if one["code"] == "NET039"] == found
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("hidden_size", "８", "a whole number"),
+        ("num_hidden_layers", True, "a whole number"),
+        ("num_attention_heads", 2**63, "a whole number"),
+        ("intermediate_size", -1, "a whole number"),
+        ("head_dim", 64.0, "a whole number"),
+        ("vocab_size", None, "a whole number"),
+        ("num_key_value_heads", [2], "a whole number"),
+        ("rms_norm_eps", math.nan, "a finite number"),
+        ("rope_theta", 1e290, "a finite number"),
+        ("initializer_range", -math.inf, "a finite number"),
+        ("hidden_act", 5, "a text"),
+        ("rope_scaling", {"rope_type": "yarn", "factor": "4"}, "a finite number"),
+    ],
+)
+def test_a_value_that_no_network_is_built_with_is_undecided(
+    accmap: Callable[..., Any], tmp_path: Path, key: str, value: Any, expected: str
+) -> None:
+    file = Path(folder(tmp_path / "m", **{key: value})) / "config.json"
+    if value is None:
+        file.write_text(json.dumps({**QWEN3, key: None}))
+    found = json.loads(accmap("lint", str(file), "--no-cache", "--format", "json").out)["diagnostics"]
+    told = [entry for entry in found if entry["code"] == "MAP059"]
+    assert [(entry["severity"], key in entry["message"], expected in entry["message"]) for entry in told] == [
+        ("error", True, True)
+    ]
+    assert accmap("convert", "m", "--to", "megatron", "-o", "out.sh").code == 2
+    assert not (tmp_path / "out.sh").exists()
+    shown = json.loads(accmap("show", "m", "--format", "json").out)
+    assert {entry["key"]: entry["value"] for entry in shown["values"]}[key] is None
+
+
+def test_every_odd_value_of_a_model_is_named(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    folder(tmp_path / "m", hidden_size="x" * 10_000, head_dim=10**400, rms_norm_eps="1e-6")
+    answer = accmap("lint", "m/config.json", "--no-cache", "--format", "concise")
+    assert answer.out.count("MAP059") == 3
+    assert max(map(len, answer.out.splitlines())) < 250, "a value is shortened"
