@@ -107,6 +107,8 @@ class _Run:
                 kind = problem.kind
                 if self.subject.is_pair and kind.code in ROLES["validated-value"]:
                     kind = kind._replace(severity="info")
+                if self.subject.is_pair and kind.code in ROLES["unknown-network"]:
+                    kind = kind._replace(severity="error", effect="depends")
                 kind = self.selection.severity(kind)
                 problem = problem._replace(kind=kind)
                 if self.with_fixes:

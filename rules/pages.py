@@ -120,6 +120,8 @@ def _other_severities(code: str, usual: str, *, compares: bool) -> dict[str, Wor
     if code.startswith("DEF"):
         return {"warning" if usual == "error" else "info": say.if_not_known(), "info": say.if_nothing_changes()}
     others = {"error": say.if_error_follows()} if usual == "warning" else {}
+    if code in ROLES["unknown-network"]:
+        others["error"] = say.in_a_pair()
     if code in ROLES["unknown-argument"]:
         others["error"] = say.if_version_known()
     if code in (*ROLES["inert-key"], *ROLES["validated-value"], *ROLES["harmless"]):

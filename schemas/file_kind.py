@@ -33,9 +33,9 @@ _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation
 _FEW = 4
 ARGUMENTS_NOT_GIVEN = "MAP117"
 """The script hands its own arguments on, and lacks what a run needs."""
-_UNKNOWN_CLASS = ("MAP060", "MAP061", "MAP107")
+UNKNOWN_CLASS = ("MAP060", "MAP061", "MAP107")
 """No class, none of this version, none whose code is known here."""
-NOT_TRANSLATED = frozenset((_NO_TRAINING, _OTHER_YAML, *_UNKNOWN_CLASS))
+NOT_TRANSLATED = frozenset((_NO_TRAINING, _OTHER_YAML, *UNKNOWN_CLASS))
 """The findings about a file that no command translates."""
 _NO_DIRECTORY = "MAP067"
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")
@@ -50,7 +50,7 @@ def unknown_class(config: Config) -> Diagnostic | None:
     """The reason why nothing is known of the network that a file trains; None if its class is known."""
     if config.framework != "mindformers" or config.dialect == "dynamic":
         return None
-    codes = _UNKNOWN_CLASS if "resolved.model.class" in config.settings else (*_UNKNOWN_CLASS, _NO_DIRECTORY)
+    codes = UNKNOWN_CLASS if "resolved.model.class" in config.settings else (*UNKNOWN_CLASS, _NO_DIRECTORY)
     return next((problem for problem in config.problems if problem.kind.code in codes), None)
 
 

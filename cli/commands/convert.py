@@ -145,9 +145,8 @@ def _translate(config: Config, args: ConvertArgs, existing: _ExistingFile | None
 def _bring_up_to_date(existing: _ExistingFile, config: Config, args: ConvertArgs) -> tuple[Translation, str]:
     """The translation and the text of a file that is brought to the translated run."""
     translation = _translate(config, args, existing)
-    found = existing.bring_to(translation, args.lang, held=not args.no_read_back)
-    left = (*translation.unsaid, *found.unsaid)
-    return translation._replace(unsaid=left, written=found.config, rows=found.rows), found.text
+    found = existing.bring_to(translation, args.lang)
+    return translation._replace(written=found.config, rows=found.rows), found.text
 
 
 def _translate_onto_base(model: Config, base: str, args: ConvertArgs) -> tuple[Config, Translation, str]:
@@ -212,12 +211,10 @@ class _ExistingFile:
         family = recipe_of(self.config).value("model.family")
         return family if isinstance(family, str) else None
 
-    def bring_to(self, translation: Translation, language: Language, *, held: bool) -> Updated:
+    def bring_to(self, translation: Translation, language: Language) -> Updated:
         """The text that becomes of the file; what has to be done by hand is said on stderr."""
         from ...mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
-        if held:
-            require_said(translation._replace(unsaid=found.unsaid))
         _tell_refused_changes(self.path, found, language)
         return found

@@ -6,6 +6,7 @@ from ...rules.catalog_compiled import CAUSES, ROLES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import UNKNOWN_CLASS
 from ...schemas.shared_words import in_brackets, list_words, mark
 from ..linting.linter import count_fixes
 from .messages_compiled import say
@@ -40,7 +41,15 @@ def summary_line(report: Report, language: Language) -> str:
         profile=profile,
         origin=word(f"profile_{origin}", configuration),
         configuration=word("configuration", configuration) if configuration and origin != "configuration" else "",
+        network=word("network", list_words(names, language)) if (names := _unknown_networks(report)) else "",
     )
+
+
+def _unknown_networks(report: Report) -> list[str]:
+    """The files of pairs whose network is not known, and therefore not compared."""
+    paired = {file for pair in report.pairs for file in pair}
+    unknown = (one.file for one in report.diagnostics if one.kind.code in UNKNOWN_CLASS and one.file in paired)
+    return list(dict.fromkeys(unknown))
 
 
 def fixable_lines(report: Report, language: Language) -> list[str]:

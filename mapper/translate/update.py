@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from ...mappings.keys_compiled import OLDER_CLASS, PARALLEL_SWITCHES, RESOLVED_SECTIONS
 from ...mappings.tables import Row, Side, table
+from ...schemas.border.text_output import shell_word
 from ...schemas.config import Config, ReadOptions
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.file_kind import unknown_class
 from ...schemas.plain_values import plain
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
@@ -72,8 +74,6 @@ class Updated(NamedTuple):
     refused: tuple[Refusal, ...]
     remarks: tuple[Refusal, ...] = ()
     """What was brought about, but not as one might expect: another model class."""
-    unsaid: tuple[Difference, ...] = ()
-    """What still differs from the source, though neither the report nor a refusal says so."""
     config: Config | None = None
     """What the framework makes of the new text."""
     rows: tuple[ReportRow, ...] = ()
@@ -162,16 +162,17 @@ class Updater:
         """UnreadableError unless the file is of the translation's framework and dialect, and has a text to edit."""
         config, translation = self.config, self.translation
         wanted = "megatron" if translation.target_framework == "megatron" else translation.dialect
-        if self.side != wanted or (config.dialect == "legacy" and OLDER_CLASS in config.settings):
-            raise UnreadableError(
-                diagnose(
-                    say.other_target(
-                        found=f"{config.framework} ({config.dialect})",
-                        wanted=f"{translation.target_framework} ({translation.dialect})",
-                    ),
-                    config.file,
-                )
-            )
+        if self.side != wanted:
+            is_other_graph = config.framework == translation.target_framework
+            remedy = say.leave_out_dialect() if is_other_graph else say.name_such_a_file()
+            problem = say.other_target(found=_kind_of_file(self.side), wanted=_kind_of_file(wanted), remedy=remedy)
+            raise UnreadableError(diagnose(problem, config.file))
+        if OLDER_CLASS in config.settings and config.is_on("use_legacy"):  # whatever graph the user names
+            own = config_of(SourceText(config.file, text), ReadOptions(), path=config.file)
+            files = {"file": shell_word(config.file), "source": shell_word(translation.source)}
+            remedy = say.write_it_anew(**files) if unknown_class(own) else say.upgrade_first(**files)
+            problem = say.older_file(name=_value_text(config.value(OLDER_CLASS)), remedy=remedy)
+            raise UnreadableError(diagnose(problem, config.file, config.settings[OLDER_CLASS].span))
         script = self.side == "megatron"
         launch = config.launch
         if (launch is None or launch.script is None) if script else launch is not None or text.startswith("#!"):
@@ -192,15 +193,15 @@ class Updater:
         said = {refusal.field for refusal in self.refused}
         there = recipe_of(current)
         entries = differences(self.translation.recipe, there)
-        left = unreported_differences(self.translation, entries)
-        unsaid = tuple(one for one in left if one.field not in said and _is_asked_for(one))
         kept = tuple(self._kept_differences(entries, there))
+        known = said.union(one.field for one in kept)
+        left = unreported_differences(self.translation, entries)
+        kept += tuple(one for one in left if one.field not in known and _is_asked_for(one))
         return Updated(
             self.text,
             tuple(dict.fromkeys(self.changed)),
             tuple(self.refused),
             tuple(self._other_family()),
-            unsaid,
             current,
             self._report_rows(kept, current),
         )
@@ -553,6 +554,13 @@ class Updater:
 
     def _refuse(self, keys: tuple[str, ...], field: FieldName | None, said: Words) -> None:
         self.refused.append(Refusal(keys, field, *said.both()))
+
+
+def _kind_of_file(side: str) -> Words:
+    """What a file is called that is written for a side."""
+    if side == "megatron":
+        return say.a_megatron_script()
+    return say.a_yaml(graph=say.dynamic_graph() if side == "dynamic" else say.static_graph())
 
 
 def _is_asked_for(difference: Difference) -> bool:

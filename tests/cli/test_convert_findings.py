@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -175,13 +176,34 @@ def test_expert_parallelism_in_float16(
     assert ("Before 0.16 Megatron refuses" in answer.err) is not written
 
 
-def test_an_older_file_is_not_updated(accmap: Callable[..., Any], tmp_path: Path) -> None:
-    source = tmp_path / "a.yaml"
-    source.write_text(LEGACY, encoding="utf-8")
-    answer = accmap("convert", str(EXAMPLES / "qwen3_dense" / "megatron.sh"), "--update", str(source))
+@pytest.mark.parametrize("options", [(), ("--dialect", "static")])
+@pytest.mark.parametrize("upgrades", [True, False])
+def test_an_older_file_is_not_updated(
+    accmap: Callable[..., Any], tmp_path: Path, options: tuple[str, ...], *, upgrades: bool
+) -> None:
+    """The value with an anchor was moved along before, and the command ended as a fault of its own."""
+    anchored = LEGACY + "parallel_config: {micro_batch_num: &x 8}\ncallbacks: [{type: MFLossMonitor, num: *x}]\n"
+    text = anchored if upgrades else anchored.replace("LlamaForCausalLM", "WhaleForCausalLM")
+    source, new = tmp_path / "a.yaml", str(tmp_path / "new.yaml")
+    source.write_text(text, encoding="utf-8")
+    script = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    answer = accmap("convert", script, "--update", str(source), *options)
     assert answer.code == 2
     assert "SYN920" in answer.err
-    assert source.read_text(encoding="utf-8") == LEGACY
+    assert (f"`accmap upgrade {source} -o NEW.yaml`" in answer.err) is upgrades
+    assert source.read_text(encoding="utf-8") == text
+    for command in re.findall(r"`accmap ([^`]*)`", answer.err):
+        assert accmap(*command.replace("NEW.yaml", new).split(), "--write-anyway", "--force").code in (0, 1), command
+
+
+def test_a_file_that_leaves_the_network_open_is_updated_with_losses(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    """mindformers 1.8.0 configs/general/llm_pretrain_moe_template.yaml names a folder that has the network."""
+    target = tmp_path / "run.yaml"
+    target.write_text(ELSEWHERE.replace("KEYS", "params_dtype: float32"), "utf-8")
+    script = str(EXAMPLES / "qwen3_dense" / "megatron.sh")
+    answer = accmap("convert", script, "--update", str(target), "--write-anyway")
+    assert answer.code == 1
+    assert "model.tie_embeddings" in answer.err.rpartition("could not be converted: ")[2]
 
 
 ELSEWHERE = """\

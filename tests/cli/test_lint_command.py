@@ -487,6 +487,17 @@ def test_the_lean_path_of_lint_imports_nothing_heavy() -> None:
     assert "tomllib" not in loaded
 
 
+def test_a_pair_with_an_unknown_network_is_an_error(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """MindFormers 1.9 has no older class of this name: equal settings prove nothing of the network."""
+    target = folder / "qwen3_dense" / "mindformers.yaml"
+    target.write_text(target.read_text().replace("use_legacy: False", "use_legacy: True"))
+    script, yaml = "qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml"
+    assert main(["lint", "--no-cache", script, yaml, "--select", "MAP107"]) == 1
+    assert capsys.readouterr().out.rstrip().endswith(f"not compared: the network of {yaml}")
+    assert main(["lint", "--no-cache", yaml, "--select", "MAP107"]) == 0
+    assert "not compared" not in capsys.readouterr().out
+
+
 def test_a_class_that_is_not_known_crashes_no_rule(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """MindFormers 1.6-2.1 `configs/general/run_general_task.yaml` trains whatever class the user names."""
     text = "run_mode: train\nuse_legacy: True\nmodel:\n  model_config: {type: OwnConfig, num_layers: 4}\n"

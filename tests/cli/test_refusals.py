@@ -115,6 +115,8 @@ TRIED_ELSEWHERE = {
     "names_differ": "needs two dumps: tests/cli/test_dump_compare.py",
     "written_now_lint": "is no refusal: the next command after one that wrote a file",
     "folder_needs_a_folder": "needs a folder of YAMLs: tests/cli/test_upgrade.py",
+    "upgrade_first": "names commands for an older class: tests/cli/test_convert_findings.py",
+    "write_it_anew": "names a command for an older class: tests/cli/test_convert_findings.py",
     "upgrades_yaml_alone": "names the command for a launch script: tests/cli/test_upgrade.py",
     "no_version_of_any_framework": "names the command that lists the versions",
     "refused": "a framework refuses the run: what it requires is printed, and no option of accmap is",
