@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..mapper.families import Family
     from ..mapper.lenses.lens import Written
+    from ..mapper.recipe.values import Recipe
     from ..mapper.translate.update import Updater
     from ..mappings.names_compiled import FieldName
     from ..mappings.tables import Row
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
-    if right.config.dialect == "legacy" or not _is_decided(name, left) or left.value(name) is None:
+    if right.config.dialect == "legacy" or not _is_decided(name, left) or _value_to_take(name, left, right) is None:
         return None
     dialect = side_of(right.config)
     family = family_of(right.config.value(MODEL_TYPE[dialect]), dialect) if dialect in MODEL_TYPE else None
@@ -51,6 +52,33 @@ def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
             if changes:
                 return Repair("unsafe", changes)
     return None
+
+
+_OWN_FOLDERS: frozenset[FieldName] = frozenset(("checkpoint.load_path", "checkpoint.pretrained_path"))
+"""Fields that name a checkpoint, which the other framework cannot load."""
+_OWN_OUTPUTS: frozenset[FieldName] = frozenset(("checkpoint.save_path",))
+"""Fields that name a folder that a run writes to, which no other run may write to."""
+
+
+def _value_to_take(name: FieldName, left: Side, right: Side) -> Value:
+    """The partner's value as it goes into a file: a checkpoint of its own framework has the folder of `accmap pair`."""
+    value = left.value(name)
+    if name in _OWN_OUTPUTS:
+        return right.value(name)
+    if name not in _OWN_FOLDERS or left.framework == right.framework or not value:
+        return value
+    from ..mapper.align.ladder import CHECKPOINTS
+
+    return right.value(name) or f"{CHECKPOINTS}/{right.framework}"
+
+
+def _recipe_to_take(left: Side, right: Side) -> Recipe:
+    """The partner's recipe as it is taken over into a file."""
+    fields = dict(left.recipe.fields)
+    for name in (*_OWN_FOLDERS, *_OWN_OUTPUTS):
+        if name in fields and fields[name].decided:
+            fields[name] = fields[name]._replace(value=_value_to_take(name, left, right))
+    return left.recipe._replace(fields=fields)
 
 
 def _is_decided(name: FieldName, side: Side) -> bool:
@@ -75,11 +103,12 @@ def _agreeing_changes(
 
     def value_if_agreed(field: FieldName) -> Value:
         """The file's own value, but for the fields that are about to agree."""
-        return (left if str(field) in row.fields else right).value(field)
+        return _value_to_take(field, left, right) if str(field) in row.fields else right.value(field)
 
     lens, place = LENSES[wanted.lens], row.fields.index(name)
     scope = Scope(side_of(right.config), right.config.framework_version, wanted.options, value_if_agreed)
-    put = lens.put(tuple(left.value(field) for field in row.fields), scope)
+    taken = _value_to_take(name, left, right)
+    put = lens.put(tuple(_value_to_take(field, left, right) for field in row.fields), scope)
     drives = lens.drives[place] if lens.drives else range(len(wanted.keys))
     proposed = _planned_keys(wanted, put, drives, right)
     if proposed is None:
@@ -99,7 +128,7 @@ def _agreeing_changes(
 
     def agrees() -> bool:
         got = lens.get(tuple(read), scope)
-        return place < len(got) and is_equal(got[place], left.value(name))
+        return place < len(got) and is_equal(got[place], taken)
 
     for number in [number for number in changes if right.explicit(wanted.keys[number]) is None]:
         read[number], wish = now[number], read[number]
@@ -284,14 +313,38 @@ def agreeing_fix(
 
 
 def _update_command(subject: Subject, side: Side) -> str:
-    """The command that brings a side to its partner; nothing between two files of one framework."""
+    """The command that brings a side to its partner; nothing between two files of one framework, or if it refuses."""
     partner = next((one for one in subject.sides if one is not side), None)
-    if partner is None or partner.framework == side.framework:
+    if partner is None or partner.framework == side.framework or not _is_updated(subject, side, partner):
         return ""
     given = [one for one in subject.sides if one.config.version_origin == "given"]
     options = [word for one in given for word in (f"--{one.framework}", one.config.framework_version)]
     files = partner.source.name, "--update", side.source.name
     return " ".join(map(shell_word, ("accmap", "convert", *files, *options)))
+
+
+def _is_updated(subject: Subject, side: Side, partner: Side) -> bool:
+    """True if `accmap convert PARTNER --update FILE` writes the file: it takes the source, and what it writes runs."""
+    known = f"updated {subject.letter(side)}"
+    if known not in subject.worked_out:
+        subject.worked_out[known] = _runs_updated(subject, side, partner)
+    return bool(subject.worked_out[known])
+
+
+def _runs_updated(subject: Subject, side: Side, partner: Side) -> bool:
+    from ..mapper.preconditions import refusals_of_text, require_accepted
+    from ..mapper.translate.update import update
+
+    updater = _updater_of(subject, side)
+    if updater is None:
+        return False
+    try:
+        require_accepted(partner.config)
+        made = update(side.source.text, updater.translation, side.config)
+    except UnreadableError:
+        return False
+    written = updater.translation._replace(written=made.config, rows=made.rows)
+    return not any(one.certain for one in refusals_of_text(written, made.text))
 
 
 def _updater_of(subject: Subject, side: Side) -> Updater | None:
@@ -312,7 +365,9 @@ def _new_updater(subject: Subject, side: Side) -> Updater | None:
     config = side.config
     dialect = None if side.framework == "megatron" else config.dialect
     try:
-        wanted = translate_recipe(partner.recipe, partner.config, config.framework, config.framework_version, dialect)
+        wanted = translate_recipe(
+            _recipe_to_take(partner, side), partner.config, config.framework, config.framework_version, dialect
+        )
         return Updater(side.source.text, wanted, config, ReadOptions(), original=config)
     except UnreadableError:
         return None

@@ -329,7 +329,8 @@ def side_values(left: Side, right: Side) -> dict[str, object]:
 def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool, title: object) -> Iterator[Note]:
     """The places that take part in the value; the finding's own place is not repeated."""
     if not spots and not primary:
-        yield Note(on(side, name), *say.side_not_given(side=title).both())
+        # It has no key for the field, and therefore no place where one belongs.
+        yield Note(Place(side, "file"), *say.side_not_given(side=title).both())
     field = side.field(name)
     own = field.span if field is not None and field.span is not None else spots[0].span if spots else None
     for spot in spots:
@@ -340,5 +341,9 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool,
         if spot.setting is None:
             yield Note(at, *say.key_is_not_given(key=key).both())
         else:
-            said = say.key_is if spot.is_written else say.key_has_default
-            yield Note(at, *said(key=key, value=display_value(spot.setting.value)).both())
+            value = display_value(spot.setting.value)
+            if not spot.is_written and spot.setting.value is None:
+                yield Note(at, *say.key_is_not_given(key=key).both())
+            else:
+                said = say.key_is if spot.is_written else say.key_has_default
+                yield Note(at, *said(key=key, value=value).both())

@@ -320,8 +320,13 @@ def fix_texts(
 
 def _applicable(seen: LintedTexts, waiting: Sequence[Diagnostic], *, unsafe: bool) -> list[Diagnostic]:
     """The findings with a fix that does not wait."""
-    left_out = set(map(_identity, waiting))
-    return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _identity(one) not in left_out]
+    left_out = set(map(_fix_identity, waiting))
+    return [one for one in seen.findings if _is_wanted(one, unsafe=unsafe) and _fix_identity(one) not in left_out]
+
+
+def _fix_identity(entry: Diagnostic) -> tuple[object, ...]:
+    """The subject of a finding and what its fix changes: a search may find another fix for it."""
+    return *_identity(entry), entry.fix and entry.fix.en
 
 
 def _keep_offered(seen: LintedTexts, waiting: Sequence[Diagnostic]) -> list[Diagnostic]:
@@ -449,6 +454,18 @@ def _identity(entry: Diagnostic) -> tuple[object, ...]:
     words = (value for _, value in entry.values if isinstance(value, str))
     about = "" if entry.fields else next(words, "")
     return entry.kind.code, entry.file, tuple(entry.fields), about
+
+
+def divide_offered(
+    offered: Sequence[Diagnostic], mended: Mended, *, unsafe: bool
+) -> tuple[list[Diagnostic], list[Diagnostic]]:
+    """Of the findings that had a fix: those that are gone, be it by the fix of another one, and those that are not."""
+    there = {_identity(entry): entry for entry in (*mended.remaining, *mended.undone)}
+    wanted = [entry for entry in offered if entry.because is None and _is_wanted(entry, unsafe=unsafe)]
+    kept = [there[_identity(entry)] for entry in wanted if _identity(entry) in there]
+    known = set(map(_identity, kept))
+    more = [entry for entry in mended.undone if _identity(entry) not in known]
+    return [entry for entry in wanted if _identity(entry) not in there], [*kept, *more]
 
 
 def _texts_of_files(texts: Mapping[str, SourceText]) -> tuple[tuple[str, str], ...]:

@@ -13,11 +13,15 @@ from .messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeAlias
 
     from ...rules.repairs import Hunk
-    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.diagnostic import Diagnostic, Edit, Language
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
+
+    ShownFixes: TypeAlias = "dict[frozenset[Edit], Diagnostic]"
+    """The edits of each fix that a page has shown already, with the finding that they are shown under."""
 
 
 def place_of(file: str, span: Span | None) -> str:
@@ -56,11 +60,14 @@ def fixable_lines(report: Report, language: Language) -> list[str]:
     """`1 fixable with --fix, 8 more with --fix --unsafe; --diff shows the changes.`; nothing if there is no fix."""
     word: Callable[..., str] = say.page("fixable", language)
     counts = [(name, count) for name, count in count_fixes(report.diagnostics).items() if count]
-    if not counts:
-        return []
-    first, *rest = counts
-    parts = [word(first[0], first[1]), *(word(f"more_{name}", count) for name, count in rest)]
-    return [word("line", list_words(parts, language))]
+    hidden = {} if report.shows_remarks else count_fixes(report.diagnostics, severity="info")
+    other = "a" if report.fix_side == "b" else "b"
+    parts = [
+        word(f"more_{name}" if number else name, count, other)
+        + (word("advice", hidden[name]) if hidden.get(name) else "")
+        for number, (name, count) in enumerate(counts)
+    ]
+    return [word("line", list_words(parts, language))] if parts else []
 
 
 def totals(counts: Mapping[str, int], report: Report, language: Language, colour: bool = False) -> str:
@@ -198,16 +205,19 @@ def is_absent(file: str, span: Span | None, sources: Mapping[str, SourceText]) -
     return not source.line(span.line)[: span.column - 1].rstrip().endswith(":")  # an empty value is there
 
 
-def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: bool) -> Iterator[tuple[str, str]]:
+def fix_lines(
+    entry: Diagnostic, report: Report, language: Language, colour: bool, shown: ShownFixes
+) -> Iterator[tuple[str, str]]:
     """Every fix of a finding as a small diff: each line with the indent of the rows that it may go on in.
 
-    Of several fixes each is enough by itself, and each names its file.
+    Of several fixes each is enough by itself, and each names its file. What is `shown` already is referred to.
     """
     from ...rules.repairs import hunks_of
 
     colon, sources = mark("colon", language), report.sources
     other = say.fix_side(side="a" if report.fix_side == "b" else "b").text(language) if entry.fix is None else ""
-    if not entry.fixes and (blank := _blank_of(entry, sources)) is not None:
+    blank = None if entry.fixes else _blank_of(entry, sources)
+    if blank is not None:
         yield f"  {paint(say.fill_in().text(language), 'green', colour)}{colon}".rstrip(), "    "
         yield from _indented_diff(blank, colour, "")
     for number, fix in enumerate(entry.fixes):
@@ -218,12 +228,54 @@ def fix_lines(entry: Diagnostic, report: Report, language: Language, colour: boo
             yield f"  {head}{colon}{fix.zh if language == 'zh' else fix.en}", "    "
             continue
         files = list_words(list(dict.fromkeys(hunk.file for hunk in hunks)), language)
-        where = say.fix_in(files=files).text(language) if len(entry.fixes) > 1 or other else ""
-        yield f"  {head}{where}{colon}".rstrip(), "    "
+        head += say.fix_in(files=files).text(language)
+        edits = frozenset(fix.edits)
+        lines = sum(len(hunk.before) + len(hunk.after) for hunk in hunks)
+        same = (one for known, one in shown.items() if edits == known or (edits < known and lines > _FEW_LINES))
+        whole = next(same, None)
+        if whole is not None:
+            said = say.mended_by(code=whole.kind.code, place=place_of(whole.file, whole.span))
+            yield f"  {head}{colon}{said.text(language)}", "    "
+            continue
+        yield f"  {head}{colon}".rstrip(), "    "
+        part, hunks = _without_shown(hunks, edits, shown, sources)
+        shown[edits] = entry
+        if part is not None:
+            said = say.mended_with(code=part.kind.code, place=place_of(part.file, part.span))
+            yield f"    {said.text(language)}", "      "
         for hunk in hunks:
             yield from _indented_diff(hunk, colour, _section_of(hunk, sources[hunk.file]))
         if fix.command:
             yield f"    {say.same_by(command=fix.command).text(language)}", "      "
+    is_open = not entry.fixes and blank is None and entry.because is None
+    if is_open and entry.effect in _ACCEPTABLE and entry.file in sources:
+        from ..linting.file_edits import comment_for
+
+        line, comment = comment_for(entry, sources[entry.file])
+        accept = say.accept_by(comment=comment.strip(), file=entry.file, line=line).text(language)
+        yield f"  {accept}", "    "
+
+
+_ACCEPTABLE = ("numbers", "depends")
+"""Effects of findings that a person may accept; a run that stops is not accepted."""
+_FEW_LINES = 3
+"""Lines of a diff that are shown again rather than referred to."""
+
+
+def _without_shown(
+    hunks: Sequence[Hunk], edits: frozenset[Edit], shown: ShownFixes, sources: Mapping[str, SourceText]
+) -> tuple[Diagnostic | None, Sequence[Hunk]]:
+    """The finding whose fix is a large part of this one, and the hunks that its page does not have yet."""
+    from ...rules.repairs import hunks_of
+
+    parts = [(len(known), known, one) for known, one in shown.items() if known < edits]
+    for _, known, one in sorted(parts, key=lambda part: -part[0]):
+        of_part = hunks_of(known, sources)
+        rest = [hunk for hunk in hunks if hunk not in of_part]
+        lines = sum(len(hunk.before) + len(hunk.after) for hunk in hunks if hunk in of_part)
+        if lines > _FEW_LINES and len(rest) == len(hunks) - len(of_part):
+            return one, rest
+    return None, hunks
 
 
 def _indented_diff(hunk: Hunk, colour: bool, section: str) -> Iterator[tuple[str, str]]:

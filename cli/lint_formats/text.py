@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from ...schemas.diagnostic import Diagnostic, Language
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
+    from .findings import ShownFixes
 
 
 class Unit(NamedTuple):
@@ -118,6 +119,8 @@ class _View(NamedTuple):
     colour: bool
     limit: int | None
     """Columns of a line; None without a limit."""
+    shown: ShownFixes
+    """The fixes on the page so far."""
 
     def within(self, columns_taken: int) -> _View:
         """The view of lines that stand to the right of so many columns."""
@@ -126,7 +129,7 @@ class _View(NamedTuple):
 
 def write_text(report: Report, language: Language) -> Outgoing:
     """The page: every pair with all that was found of it, the worst first, then the totals."""
-    view = _View(report, language, wants_colour(), line_limit())
+    view = _View(report, language, wants_colour(), line_limit(), {})
     causes, follow = _group_followers(report.diagnostics)
     units = units_of(report, causes)
     loud = [unit for unit in units if unit.is_loud or (report.shows_remarks and unit.members)]
@@ -293,7 +296,7 @@ def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
         yield from wrap(shown, view.limit, "    ")
         if view.report.shows_all and not is_absent(place.file, place.span, view.report.sources):
             yield from _source_frame(place.file, place.span, view, "cyan")
-    for line, indent in fix_lines(entry, view.report, view.language, view.colour):
+    for line, indent in fix_lines(entry, view.report, view.language, view.colour, view.shown):
         yield from wrap(line, view.limit, indent)
 
 

@@ -32,16 +32,19 @@ def fix_files(
     show: Callable[[Outgoing], None] = emit,
 ) -> Report:
     """Fix the files (or show what would change), and lint what came out."""
-    from ...rules.fixes import LintedTexts, fix_texts
+    from ...rules.fixes import LintedTexts, divide_offered, fix_texts
 
     encoding = settings.options.encoding
     first = Reader(stdin_name, encoding=encoding)
     report = lint(settings._replace(tries_fixes=False), files, first)
+    offered: list[Diagnostic] = []
     names = [first.stdin_name or "<stdin>" if name == "-" else name for name in files]
 
     def look(texts: Mapping[str, SourceText], tries_fixes: bool) -> LintedTexts:
         asked = settings._replace(tries_fixes=tries_fixes and settings.tries_fixes)
         found = lint(asked, names, Reader(stdin_name, texts, encoding=encoding), with_subjects=True)
+        if not offered:  # the first look tries the fixes of the files as they are
+            offered.extend(found.diagnostics)
         return LintedTexts(found.diagnostics, [[side.recipe for side in subject.sides] for subject in found.subjects])
 
     original = dict(report.sources)
@@ -57,11 +60,12 @@ def fix_files(
             changes.append(difference(name, before.text, source.text))
     if not write:
         show(trust_text("".join(changes)))
-    told = [usage.fix_not_made(code=entry.kind.code, place=entry.place) for entry in mended.undone]
+    gone, kept = divide_offered(offered, mended, unsafe=unsafe)
+    told = [usage.fix_not_made(code=entry.kind.code, place=entry.place) for entry in kept]
     if not mended.converged:
         told.append(usage.fixes_undo_one_another())
-    if mended.fixed and write:
-        told.append(usage.fixed(count=len(mended.fixed)))
+    if mended.fixed:
+        told.append(usage.fixed(count=len(gone)) if write else usage.would_fix(count=len(gone)))
     for sentence in told:
         tell(f"accmap: {sentence.text(language)}")
     after = lint(settings, names, Reader(stdin_name, mended.texts, encoding=encoding), with_subjects=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...rules.subject import Side, Subject
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Basis
-    from ...schemas.diagnostic import Diagnostic
+    from ...schemas.diagnostic import Diagnostic, Severity
     from .settings import Reader, Settings
 
 
@@ -74,11 +74,14 @@ def count_severities(
     return alone, following
 
 
-def count_fixes(found: Sequence[Diagnostic]) -> dict[str, int]:
-    """Numbers of findings that stand by themselves, by their fix: a safe one, another, or one of the other file."""
+def count_fixes(found: Sequence[Diagnostic], severity: Severity | None = None) -> dict[str, int]:
+    """Numbers of findings that stand by themselves, by their fix: a safe one, another, or one of the other file.
+
+    With a `severity` only its findings count.
+    """
     counts = {"safe": 0, "unsafe": 0, "other_side": 0}
     for entry, cause in zip(found, causes_of(found), strict=True):
-        if cause is None and entry.fixes:
+        if cause is None and entry.fixes and severity in (None, entry.kind.severity):
             counts["other_side" if entry.fix is None else entry.fix.applicability] += 1
     return counts
 

@@ -311,6 +311,8 @@ class YamlEditor:
         self.fresh: Mapping[str, Any] = fresh or {}
         """Whole sections as a newly written file has them, for those that the text lacks."""
         self._new: dict[tuple[Any, ...], tuple[Node, dict[str, Any], str]] = {}
+        self._dropped: dict[str, set[str]] = {}
+        """The last names of the keys that are dropped, by the path of their section."""
 
     def real(self, key: str) -> str:
         """The key with a callback's place in the file's list; as it is where there is none."""
@@ -359,14 +361,20 @@ class YamlEditor:
         line = self.source.line(node.key_span.line)
         if line[: node.key_span.column - 1].strip():
             return
-        start = self.source.offset(node.key_span.line, node.key_span.column)
+        section, _, name = path.rpartition(".")
+        self._dropped.setdefault(section, set()).add(name)
+        yield from self._drop_lines(node, node.key_span, key)
+
+    def _drop_lines(self, node: Node, key_span: Span, key: str) -> Iterator[Edit]:
+        line = self.source.line(key_span.line)
+        start = self.source.offset(key_span.line, key_span.column)
         end = self.source.offset(node.span.end_line, node.span.end_column)
         remark = line[node.span.end_column - 1 :].strip()
         if remark:
             after = len(line) - len(line[node.span.end_column - 1 :].lstrip()) + 1
-            yield Edit(start, self.source.offset(node.key_span.line, after), "", key)
+            yield Edit(start, self.source.offset(key_span.line, after), "", key)
             return
-        first = self.source.offset(node.key_span.line, 1)
+        first = self.source.offset(key_span.line, 1)
         following = self.source.text.find("\n", end)
         if first and following >= 0:
             # With the line end before it: what is written behind this line, as the last of its section, has its place.
@@ -474,7 +482,8 @@ class YamlEditor:
             entry[tail.lstrip(".")] = value
 
     def rest(self) -> Iterator[Edit]:
-        """The edits that write what was not there, each section's keys together."""
+        """The edits that write what was not there, each section's keys together, and take out sections left empty."""
+        yield from self._drop_empty_sections()
         for path, (section, content, key) in self._new.items():
             if section.kind == "sequence":
                 first = section.entries[0].span
@@ -482,6 +491,21 @@ class YamlEditor:
                 yield self._line_after(section.span.end_line, first.column - 3, lines, key)
             else:
                 yield from self._into(section, content, key)
+
+    def _drop_empty_sections(self) -> Iterator[Edit]:
+        """Edits that take out the names of sections whose keys are all dropped: the framework refuses an empty one."""
+        written = {".".join(map(str, path)) for path in self._new}
+        for path, names in self._dropped.items():
+            section = self.document.find(path) if path else None
+            if section is None or section.key_span is None or section.anchor is not None or path in written:
+                continue
+            if names == set(map(str, section.items)):
+                first = self.source.offset(section.key_span.line, 1)
+                following = self.source.text.find("\n", first)
+                name, _, remark = self.source.text[first:following].partition("#")
+                if first and name.strip().endswith(":"):
+                    start = self.source.offsets(section.key_span)[0]
+                    yield Edit(start, first + len(name), "", path) if remark else Edit(first - 1, following, "", path)
 
     def _into(self, section: Node, content: dict[str, Any], key: str) -> Iterator[Edit]:
         if section.anchor_span is not None:

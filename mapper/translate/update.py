@@ -141,8 +141,9 @@ class Updater:
             ):
                 edits += self._row_edits(editor, self.original, row, side, effort)
         if isinstance(editor, YamlEditor):
+            known = {edit.key for edit in edits}  # a key that goes is not written as well
             for name, value in mindformers_settings(self.translation).items():
-                if self._is_one_of(name, keys):
+                if name not in known and self._is_one_of(name, keys):
                     edits += editor.put(name, value)
         return [*edits, *editor.rest()]
 

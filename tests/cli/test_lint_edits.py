@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from shutil import copytree
 
@@ -147,9 +148,9 @@ def test_the_command_of_a_fix_mends_its_finding(capsys: pytest.CaptureFixture[st
 
 @pytest.mark.usefixtures("folder")
 def test_the_command_of_a_fix_has_the_given_versions(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json", "--mindformers", "1.8"])
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json", "--mindformers", "2.1"])
     found = {entry["code"]: entry for entry in json.loads(capsys.readouterr().out)["diagnostics"]}
-    assert found["OPT013"]["fix"]["command"].endswith("--mindformers 1.8")
+    assert found["OPT013"]["fix"]["command"].endswith("--mindformers 2.1")
 
 
 INTERLEAVED = """\
@@ -176,3 +177,102 @@ def test_a_defects_fix_takes_nothing_over_from_the_partner(folder: Path, capsys:
     main(["lint", "--no-cache", "npu.sh", "new.yaml", "--megatron", "mindspeed-llm-2.3", "--format", "json"])
     found = [one for one in json.loads(capsys.readouterr().out)["diagnostics"] if one["code"] == "DEF820"]
     assert [one["fix"] for one in found] == [None]
+
+
+@pytest.mark.parametrize(
+    ("changes", "edits"),
+    [
+        # a checkpoint of one framework is none of the other: the folder is that of `accmap pair`
+        (
+            {YAML: ("load_checkpoint: checkpoints/mindformers", "load_checkpoint: ''")},
+            ["+ load_checkpoint: checkpoints/mindformers", "- --load checkpoints/megatron"],
+        ),
+        (
+            {SCRIPT: ("    --load checkpoints/megatron\n", "")},
+            ["- load_checkpoint: checkpoints/mindformers", "+ --load checkpoints/megatron"],
+        ),
+    ],
+)
+def test_a_checkpoint_of_the_other_framework_is_not_taken_over(
+    folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, tuple[str, str]], edits: list[str]
+) -> None:
+    for name in (SCRIPT, YAML):
+        text = (EXAMPLES / "qwen3_dense" / Path(name).name).read_text()
+        old, new = changes.get(name, ("", ""))
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+    shown = block_of("RUN003", capsys, SCRIPT, YAML)
+    for edit in edits:
+        assert f"    {edit}   planted/" in shown
+
+
+def test_a_fix_that_is_shown_is_referred_to(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / YAML
+    path.write_text(
+        path.read_text().replace(
+            "micro_batch_num: 1",
+            "micro_batch_num: 1\nlr_schedule:\n  type: ConstantWarmUpLR\n  learning_rate: 2.0e-5\n  lr_end: 1.0e-5",
+        )
+    )
+    main(["lint", "--no-cache", SCRIPT, YAML])
+    shown = capsys.readouterr().out
+    assert shown.count("+   type: CosineWithWarmUpLR") + shown.count("+ type: CosineWithWarmUpLR") == 1
+    assert "mends this, too" in shown
+
+
+def test_what_has_no_fix_is_accepted_by_the_words_that_are_shown(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The id of the document end is in the tokenizer's folder, which accmap does not open."""
+    tokenizer = "--tokenizer-type HuggingFaceTokenizer --tokenizer-model /m --eod-mask-loss"
+    changes = {
+        SCRIPT: ("--tokenizer-type NullTokenizer", tokenizer),
+        YAML: ("eod_mask_loss: False", "eod_mask_loss: True"),
+    }
+    for name, (old, new) in changes.items():
+        text = (EXAMPLES / "qwen3_dense" / Path(name).name).read_text()
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+    def loud() -> list[str]:
+        main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+        found = json.loads(capsys.readouterr().out)["diagnostics"]
+        return [entry["code"] for entry in found if entry["severity"] != "info"]
+
+    assert loud() == ["DAT004"]
+    line = next(one for one in block_of("DAT004", capsys, SCRIPT, YAML).split("\n") if "to accept it" in one)
+    place = re.fullmatch(rf"  to accept it, write above line (\d+) of {YAML}: (.*)", line)
+    assert place is not None
+    lines = (folder / YAML).read_text().split("\n")
+    lines.insert(int(place[1]) - 1, place[2])
+    (folder / YAML).write_text("\n".join(lines))
+    assert loud() == []
+
+
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_the_counts_are_what_a_fix_does(folder: Path, capsys: pytest.CaptureFixture[str], side: str) -> None:
+    words = ["lint", "--no-cache", SCRIPT, YAML, "--fix-side", side]
+    main([*words, "--format", "json"])
+    counts = json.loads(capsys.readouterr().out)["summary"]["fixable"]
+    wanted = counts["safe"] + counts["unsafe"]
+    main(words)
+    assert ("(--fix-side a)" in capsys.readouterr().out) is (side == "b")
+    main([*words, "--diff"])
+    would = capsys.readouterr().err
+    main([*words, "--fix", "--unsafe"])
+    done = capsys.readouterr().err
+    left = done.count("is not applied")
+    assert f"--fix --unsafe fixes {wanted - left}\n" in would
+    assert f"fixed {wanted - left}\n" in done
+
+
+def test_no_command_is_shown_that_refuses(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / SCRIPT
+    command = f"accmap convert {SCRIPT} --update {YAML}"
+    assert command in " ".join(block_of("OPT013", capsys, SCRIPT, YAML).split())
+    assert "--num-attention-heads 8" in path.read_text()
+    path.write_text(path.read_text().replace("--num-attention-heads 8", "--num-attention-heads 7"))
+    assert main(command.split()[1:]) == 2
+    capsys.readouterr()
+    main(["lint", "--no-cache", SCRIPT, YAML])
+    assert command not in " ".join(capsys.readouterr().out.split())

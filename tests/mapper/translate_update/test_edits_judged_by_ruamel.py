@@ -139,3 +139,16 @@ def test_comments_stay_where_they_are() -> None:
 @pytest.mark.skipif(not SHIPPED, reason="needs the wheels under .frameworks")
 def test_an_edit_of_a_shipped_file_changes_one_node() -> None:
     assert sum(judge(path.name, path.read_text("utf-8"), 3) for path in SHIPPED) > len(SHIPPED)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_section_whose_keys_all_go_goes_with_them(newline: str) -> None:
+    """MindFormers 1.9.0 parallel.pipeline_config: what is left of it would be null, and stop the run."""
+    text = "a:\n  b: 1\n  c: # why\n    d: 2\n    e: 3\n  f: 4\n".replace("\n", newline)
+    editor = YamlEditor(SourceText("a.yaml", text), shared=True)
+    edits = [edit for key in ("a.c.d", "a.c.e") for edit in editor.drop(key)]
+    assert apply_edits(text, [*edits, *editor.rest()]) == f"a:{newline}  b: 1{newline}  # why{newline}  f: 4{newline}"
+    plain = text.replace(" # why", "")
+    editor = YamlEditor(SourceText("a.yaml", plain), shared=True)
+    edits = [edit for key in ("a.c.d", "a.c.e") for edit in editor.drop(key)]
+    assert apply_edits(plain, [*edits, *editor.rest()]) == f"a:{newline}  b: 1{newline}  f: 4{newline}"
