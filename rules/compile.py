@@ -200,6 +200,7 @@ def idle_keys() -> dict[str, Any]:
             tuple(row.get("is_off", (None, False))),
             tuple(row["keys"]),
             tuple(row.get("not_with", (None, ""))),
+            tuple(row.get("read_by", ())),
         )
         for row in authored["switched"]
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from ..mapper.differences import COMPUTED, difference_of, differences, is_neutral
+from ..mapper.gates import says_something
 from ..mapper.recipe.vocabulary import FOLLOWING, vocabulary
 from ..mappings.tables import field_named
 from ..schemas.diagnostic import UnreadableError
@@ -359,20 +360,51 @@ def _count_findings(seen: LintedTexts) -> Counter[tuple[object, ...]]:
 
 
 def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> Iterator[FieldName]:
-    """The fields that no fixed finding is about, and that are neither as they were nor as the partner has them."""
+    """The fields that no fixed finding is about, and that are neither as they were nor as the partner has them.
+
+    What means nothing after the fixes, and what was reported and still is, is left out.
+    """
     had = {recipe.file: recipe for group in before.groups for recipe in group}
     is_safe = all(entry.fix is not None and entry.fix.applicability == "safe" for entry in fixed)
     opened = tuple(name for entry in fixed if entry.kind.code in CAUSES for name in CAUSES[entry.kind.code][1])
     for group in after.groups:
         for recipe in group:
             old = had.get(recipe.file, recipe)
+            written = _written_fields(fixed, old)
             # A file that nobody knew, or that no fix has changed, is as it was.
-            for name in () if old is recipe else _changed_fields(old, recipe):
-                agrees = any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
-                if agrees or _is_consequence(name, old, recipe, is_safe=is_safe):
+            for name in () if old is recipe else _harmful_changes(old, recipe, group, is_safe=is_safe):
+                if name not in written and _is_reported(name, before, after):
                     continue
                 if not name.startswith(opened) and name not in _about(fixed, old, recipe):
                     yield name
+
+
+def _harmful_changes(old: Recipe, recipe: Recipe, group: Sequence[Recipe], *, is_safe: bool) -> Iterator[FieldName]:
+    """The fields that are another thing now and count, and are neither as the partner's nor worked out from others."""
+    for name in _changed_fields(old, recipe):
+        if says_something(name, recipe) is False or _agrees_with_partner(name, recipe, group):
+            continue
+        if not _is_consequence(name, old, recipe, is_safe=is_safe):
+            yield name
+
+
+def _agrees_with_partner(name: FieldName, recipe: Recipe, group: Sequence[Recipe]) -> bool:
+    return any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
+
+
+def _is_reported(name: FieldName, before: LintedTexts, after: LintedTexts) -> bool:
+    """True if a field was a finding before, and is one still."""
+    return all(
+        any(name in entry.fields and entry.kind.severity != "info" for entry in seen.findings)
+        for seen in (before, after)
+    )
+
+
+def _written_fields(fixed: Sequence[Diagnostic], recipe: Recipe) -> set[FieldName]:
+    """The fields whose values stand on lines that fixes changed."""
+    edits = [edit for entry in fixed if entry.fix is not None for edit in entry.fix.edits if edit.file == recipe.file]
+    lines = {line for edit in edits for line in range(edit.span.line, edit.span.end_line + 1)}
+    return {name for name, value in recipe.fields.items() if value.span is not None and value.span.line in lines}
 
 
 def _about(fixed: Sequence[Diagnostic], before: Recipe, after: Recipe) -> set[FieldName]:

@@ -62,8 +62,9 @@ def group_by_root_cause(
         return list(found)  # advice alone: nothing is wrong that anything could follow from
     causes = _Links(subject, found).causes()
     entries = list(found)
+    known = _causes_of_readers(found)
     for number in causes:
-        root = _root(number, causes)
+        root = _root(number, {**known, **causes})
         head, follower = entries[root], entries[number]
         if _RANKS[follower.kind.severity] > _RANKS[head.kind.severity]:
             if head.kind.code in settled or head.kind.severity == "info":
@@ -76,6 +77,16 @@ def group_by_root_cause(
 
 def _all_begin(fields: Sequence[str], beginnings: tuple[str, ...]) -> bool:
     return all(name.startswith(beginnings) for name in fields)
+
+
+def _causes_of_readers(found: Sequence[Diagnostic]) -> dict[int, int]:
+    """The cause of each finding that a reader has named one for, by their places in the list."""
+    if all(entry.because is None for entry in found):
+        return {}
+    places = {entry.mark: number for number, entry in enumerate(found)}
+    return {
+        number: places[entry.because] for number, entry in enumerate(found) if entry.because in places and entry.because
+    }
 
 
 def _root(number: int, causes: Mapping[int, int]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...rules.catalog_compiled import CAUSES, ROLES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
-from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.file_kind import UNKNOWN_CLASS
 from ...schemas.shared_words import in_brackets, list_words, mark
 from ..linting.linter import count_fixes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from ...rules.repairs import Hunk
-    from ...schemas.diagnostic import Diagnostic, Edit, Language
+    from ...schemas.diagnostic import Diagnostic, Edit, Fix, Language
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
 
@@ -216,44 +216,60 @@ def fix_lines(
 
     colon, sources = mark("colon", language), report.sources
     other = say.fix_side(side="a" if report.fix_side == "b" else "b").text(language) if entry.fix is None else ""
-    blank = None if entry.fixes else _blank_of(entry, sources)
-    if blank is not None:
+    if not entry.fixes and (blank := _blank_of(entry, sources)) is not None:
         yield f"  {paint(say.fill_in().text(language), 'green', colour)}{colon}".rstrip(), "    "
         yield from _indented_diff(blank, colour, "")
     for number, fix in enumerate(entry.fixes):
         name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
         head = paint((say.or_fix() if number else name).text(language) + other, "green", colour)
         hunks = hunks_of(fix.edits, sources)
-        if not hunks:
+        if hunks:
+            files = list_words(list(dict.fromkeys(hunk.file for hunk in hunks)), language)
+            head += say.fix_in(files=files).text(language) + colon
+            for line, indent in _lines_of_fix(entry, fix, hunks, shown, _Look(sources, language, colour)):
+                yield f"{head and f'  {head}'}{line}".rstrip(), indent
+                head = ""
+        else:
             yield f"  {head}{colon}{fix.zh if language == 'zh' else fix.en}", "    "
-            continue
-        files = list_words(list(dict.fromkeys(hunk.file for hunk in hunks)), language)
-        head += say.fix_in(files=files).text(language)
-        edits = frozenset(fix.edits)
-        lines = sum(len(hunk.before) + len(hunk.after) for hunk in hunks)
-        same = (one for known, one in shown.items() if edits == known or (edits < known and lines > _FEW_LINES))
-        whole = next(same, None)
-        if whole is not None:
-            said = say.mended_by(code=whole.kind.code, place=place_of(whole.file, whole.span))
-            yield f"  {head}{colon}{said.text(language)}", "    "
-            continue
-        yield f"  {head}{colon}".rstrip(), "    "
-        part, hunks = _without_shown(hunks, edits, shown, sources)
-        shown[edits] = entry
-        if part is not None:
-            said = say.mended_with(code=part.kind.code, place=place_of(part.file, part.span))
-            yield f"    {said.text(language)}", "      "
-        for hunk in hunks:
-            yield from _indented_diff(hunk, colour, _section_of(hunk, sources[hunk.file]))
-        if fix.command:
-            yield f"    {say.same_by(command=fix.command).text(language)}", "      "
-    is_open = not entry.fixes and blank is None and entry.because is None
-    if is_open and entry.effect in _ACCEPTABLE and entry.file in sources:
-        from ..linting.file_edits import comment_for
 
-        line, comment = comment_for(entry, sources[entry.file])
-        accept = say.accept_by(comment=comment.strip(), file=entry.file, line=line).text(language)
-        yield f"  {accept}", "    "
+
+class _Look(NamedTuple):
+    """The texts, the language and the colour of a page."""
+
+    sources: Mapping[str, SourceText]
+    language: Language
+    colour: bool
+
+
+def _lines_of_fix(
+    entry: Diagnostic, fix: Fix, hunks: Sequence[Hunk], shown: ShownFixes, look: _Look
+) -> Iterator[tuple[str, str]]:
+    """The end of the first line of a fix, and the lines of its diff that the page does not have yet."""
+    edits, lines = frozenset(fix.edits), sum(len(hunk.before) + len(hunk.after) for hunk in hunks)
+    for known, one in shown.items():
+        if edits == known or (edits < known and lines > _FEW_LINES):
+            yield say.mended_by(code=one.kind.code, place=place_of(one.file, one.span)).text(look.language), "    "
+            return
+    yield "", "    "
+    part, rest = _without_shown(hunks, edits, shown, look.sources)
+    shown[edits] = entry
+    if part is not None:
+        said = say.mended_with(code=part.kind.code, place=place_of(part.file, part.span))
+        yield f"    {said.text(look.language)}", "      "
+    for hunk in rest:
+        yield from _indented_diff(hunk, look.colour, _section_of(hunk, look.sources[hunk.file]))
+    if fix.command:
+        yield f"    {say.same_by(command=fix.command).text(look.language)}", "      "
+
+
+def acceptance_line(entry: Diagnostic, sources: Mapping[str, SourceText], language: Language) -> str | None:
+    """The comment that accepts a finding, and its place; None if it has a fix, or the run stops by it."""
+    if entry.fixes or entry.effect not in _ACCEPTABLE or entry.file not in sources or _blank_of(entry, sources):
+        return None
+    from ..linting.file_edits import comment_for
+
+    line, comment = comment_for(entry, sources[entry.file])
+    return say.accept_by(comment=comment.strip(), file=entry.file, line=line).text(language)
 
 
 _ACCEPTABLE = ("numbers", "depends")

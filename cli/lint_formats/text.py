@@ -16,6 +16,7 @@ from ...schemas.shared_words import in_brackets
 from ..terminal import columns, line_limit, wants_colour, wrap
 from .findings import (
     GROUPS,
+    acceptance_line,
     count_groups,
     fix_lines,
     fixable_lines,
@@ -163,6 +164,8 @@ def _unit_lines(causes: Sequence[Diagnostic], follow: Sequence[Sequence[Diagnost
     """Each finding of one pair or file with what follows from it, and an empty line after each."""
     for entry, more in worst_first(causes, follow, view.report):
         yield from _finding_lines(entry, view)
+        if (accept := acceptance_line(entry, view.report.sources, view.language)) is not None:
+            yield from wrap(f"  {accept}", view.limit, "    ")
         yield from _follower_lines(entry, more, view)
         yield ""
     advice = [(entry, more) for entry, more in zip(causes, follow, strict=True) if entry.kind.severity == "info"]

@@ -221,11 +221,14 @@ def _flat(value: Value) -> Value:
 
 
 def _split(value: Value) -> Value:
-    """Shares without blanks."""
+    """Shares without blanks, and without the quotes that a text of several arguments leaves in the word.
+
+    Both frameworks take the numbers alone: megatron core_v0.12.0 `parse_and_normalize_split`.
+    """
     listed = items(value)
     if listed is not None:
         return ",".join(str(entry) for entry in listed)
-    return "".join(value.split()) if isinstance(value, str) else value
+    return "".join(value.split()).strip("'\"") if isinstance(value, str) else value
 
 
 def _data_get(values: Values, _scope: Scope) -> Values:

@@ -49,6 +49,7 @@ def _reason_values(said: Words) -> dict[str, object]:
 
 
 _TOKENS = ("eod", "pad")
+_ASKS_FOR_ENDS = ("reset_attention_mask", "reset_position_ids", "eod_mask_loss", "create_compressed_eod_mask")
 
 
 def data_keys_missing(subject: Subject) -> Iterator[Found]:
@@ -67,12 +68,19 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
         place = at_key(side, f"{loader}.config.{name}")
         if side.config.value(place.name) is not None:
             continue
-        if name in _TOKENS:
+        if name == "eod" and (switch := _switch_that_needs_ends(side, loader)):
+            yield Found(place, {"key": name, "switch": switch}, variant="boundaries", severity="warning")
+        elif name in _TOKENS:
             yield Found(place, {"key": name}, variant="token", severity="info")
         else:
             change = Change("set", place, "False")
             repair = Repair("unsafe", (change,))
             yield Found(place, {"key": name}, repair=repair, severity="info")
+
+
+def _switch_that_needs_ends(side: Side, loader: str) -> str:
+    """The first switch that does nothing without the id of a document's end; empty if all are off."""
+    return next((name for name in _ASKS_FOR_ENDS if side.config.is_on(f"{loader}.config.{name}")), "")
 
 
 def _undecided_keys(side: Side) -> set[str]:

@@ -27,9 +27,9 @@ def inert_arguments(subject: Subject) -> Iterator[Found]:
     side = subject.megatron
     if side is None:
         return
-    for switched_by, flag, off, keys, (rival, rival_flag) in KEYS["switched"]:
+    for switched_by, flag, off, keys, (rival, rival_flag), readers in KEYS["switched"]:
         switch = side.setting(switched_by)
-        if switch is None or not switch.decided or switch.value not in off:
+        if switch is None or not switch.decided or switch.value not in off or any(map(side.explicit, readers)):
             continue
         for key, given in _active_arguments(side, keys):
             gate = say.key_is_not_given(key=flag)
