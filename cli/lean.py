@@ -175,7 +175,7 @@ def _print_version(words: list[str]) -> int:
 def _run(words: list[str]) -> int:
     from .options import COMMANDS, command_named
 
-    command = COMMANDS.get(words[0]) or command_named(words)
+    command = COMMANDS.get(" ".join(words[:2])) or COMMANDS.get(words[0]) or command_named(words)
     if command is None:
         return _report_usage(_unknown_command(words), words)
     from .argument_parser import UsageError, parse

@@ -122,6 +122,17 @@ class RanJson(Open):
     python: str | None = Field(description="The interpreter, where it is not the one that accmap runs with.")
 
 
+class RecordedJson(Open):
+    """The conditions of a side that was recorded; `noise` is the largest difference between two runs of it."""
+
+    side: str
+    device: str
+    machine: dict[str, str]
+    noise: Number | None
+    settings: dict[str, str]
+    weights: str
+
+
 class SeedJson(Open):
     """True if both models were the same with the weights and tokens of one seed."""
 
@@ -213,13 +224,14 @@ class VerifyJson(Open):
     precision: Annotated[AsWrittenJson | None, From("typed")]
     versions: dict[str, str]
     cost: dict[str, Any]
+    recorded: list[RecordedJson] = Field(description="One entry for each side of `verify join`; empty of `verify`.")
     read_as: Annotated[list[VersionJson], Given()]
 
 
 MODELS: tuple[type[Open], ...] = (
     NotComparedJson, DifferingJson, InputsJson, InitialWeightsJson, NamedRowJson, ParameterRowJson, PartRowJson,
-    StepRowJson, LossRowJson, DivergenceJson, RanJson, SeedJson, StandInJson, FailureJson, RoundingJson, AsWrittenJson,
-    VerifyJson,
+    StepRowJson, LossRowJson, DivergenceJson, RanJson, RecordedJson, SeedJson, StandInJson, FailureJson, RoundingJson,
+    AsWrittenJson, VerifyJson,
 )  # fmt: skip
 """What has a record in this room."""
 

@@ -109,6 +109,10 @@ class ReferenceBackend:
         """The installed versions."""
         return {"torch": torch.__version__}
 
+    def machine(self) -> dict[str, str]:
+        """Nothing: this is a CPU."""
+        return {}
+
     def stand_ins(self) -> dict[str, str]:
         """None: the reference is nothing but plain operators."""
         return {}

@@ -57,6 +57,8 @@ class Verification(NamedTuple):
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
     small: tuple[SmallFile, ...] = ()
     """The files that the small models were built from."""
+    recorded: tuple[RecordedSide, ...] = ()
+    """The conditions of each side, if two records were joined."""
 
     @property
     def worst(self) -> Comparison:
@@ -140,6 +142,20 @@ class StandIn(NamedTuple):
     side: str
     name: str
     description: str
+
+
+class RecordedSide(NamedTuple):
+    """The conditions in which one side of two records was run."""
+
+    side: str
+    device: str
+    machine: Mapping[str, str]
+    noise: float | None
+    """The largest relative difference between two runs of this side; None if it was run once."""
+    settings: Mapping[str, str]
+    """Variables of the environment that decide if a run repeats bit for bit."""
+    weights: str
+    """A digest of the file that weights were taken from; empty if the seed drew them."""
 
 
 class FrameworkRun(NamedTuple):

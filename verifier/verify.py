@@ -48,7 +48,8 @@ if TYPE_CHECKING:
 
     Progress = Callable[[Words], None]
 
-_OTHER_SEEDS = (7001, 7002)
+OTHER_SEEDS = (7001, 7002)
+"""Seeds that decide if two experts of almost the same score are all that a disagreement comes from."""
 _ROUNDING = comparison.Divergence("rounding", "rounding")
 _WITHOUT_ROUTES = frozenset((
     "structure", "initialisation", "clipping", "optimizer", "rates", "scales", "samples",
@@ -81,7 +82,7 @@ def verify(
     }
     if obstacles:
         return _unbuildable(a, b, chosen, obstacles, language)
-    found = tuple(_choose_installation(*one, chosen) for one in zip((a, b), chosen.each_source, strict=True))
+    found = tuple(find_installation(*one, chosen) for one in zip((a, b), chosen.each_source, strict=True))
     _require_modules(a, b, chosen, tuple(place for place, _why in found))
     absent = {
         label: WorkerFailure(
@@ -99,11 +100,11 @@ def verify(
         return _unbuildable(a, b, chosen, unkept, language)
     if workers is None:
         with Workers(chosen.limits) as started:
-            return _run(pair, findings, chosen, started, progress, language)
-    return _run(pair, findings, chosen, workers, progress, language)
+            return run_pair(pair, findings, chosen, started, progress, language)
+    return run_pair(pair, findings, chosen, workers, progress, language)
 
 
-def _choose_installation(
+def find_installation(
     config: Config, own: str | None, options: Options
 ) -> tuple[Installation | None, MissingVersion | None]:
     """The installation that a file's own side is run with, or why there is none."""
@@ -195,7 +196,7 @@ class _Run(NamedTuple):
             process.ask(job)
         each = [
             process.answer(
-                lambda stage, side=side: self.progress(say.side_at(side=verbatim(side), stage=_stage(stage)))
+                lambda stage, side=side: self.progress(say.side_at(side=verbatim(side), stage=stage_words(stage)))
             )
             for process, side in zip(self.processes, self.pair.labels, strict=True)
         ]
@@ -221,7 +222,7 @@ class _Run(NamedTuple):
             rows = self.compare(answers)
             if rows.disagreements() and self.pair.routes and self.is_near_tie(rows, seed):
                 near_ties.append(seed)
-                answers, failures = self.answers([job._replace(seed=job.seed + _OTHER_SEEDS[0]) for job in jobs])
+                answers, failures = self.answers([job._replace(seed=job.seed + OTHER_SEEDS[0]) for job in jobs])
                 if failures:
                     return SeedResults(tuple(compared), answers, failures, None, tuple(near_ties))
                 compared.append(self.compare(answers))
@@ -260,7 +261,7 @@ class _Run(NamedTuple):
         """
         if not _WITHOUT_ROUTES.isdisjoint(compared.disagreements()):
             return False
-        for other in _OTHER_SEEDS:
+        for other in OTHER_SEEDS:
             self.progress(say.trying_other_weights())
             answers, failures = self.answers(self.jobs(seed + other))
             if failures or self.compare(answers).disagreements():
@@ -310,9 +311,10 @@ class _Run(NamedTuple):
         }
 
 
-def _run(
+def run_pair(
     pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress, language: Language
 ) -> Verification:
+    """The comparison of a pair whose jobs these workers answer."""
     copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
     each = zip(pair.worker_kinds(), copies, pair.process_places(), strict=True)
     run = _Run(pair, options, [workers.worker(kind, copy, place) for kind, copy, place in each], progress)
@@ -478,7 +480,7 @@ def _differing_readings(pair: Pair, results: SeedResults, language: str) -> list
     ]
 
 
-def _stage(name: str) -> Words:
+def stage_words(name: str) -> Words:
     """A framework's stage, by the name that its process reports."""
     known = {
         "imported": say.stage_imported(),

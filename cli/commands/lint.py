@@ -213,11 +213,10 @@ def subtract_baseline(report: Report, path: str) -> Report:
 
 
 _MODULES = {
-    **dict.fromkeys(("azure", "github", "junit"), "ci_annotations"),
     **dict.fromkeys(("gitlab", "sarif"), "code_scanning"),
     **dict.fromkeys(("csv", "markdown"), "checklist"),
     "html": "finding_cards",
-    **dict.fromkeys(("concise", "jsonl"), "line_formats"),
+    **dict.fromkeys(("azure", "concise", "github", "jsonl", "junit"), "line_formats"),
 }
 """The modules of formats that are not called as the format is."""
 

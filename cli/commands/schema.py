@@ -23,8 +23,17 @@ from ..exit_codes import BAD, FINE
 from ..inputs import read_input
 from ..messages_compiled import say
 from ..schemas_compiled import SCHEMAS
-from .schema_faults import Fault, JsonPlaces, faults, nearest, toml_places, yaml_place
-from .schema_shape import FrameworkCheck, check_megatron, check_mindformers
+from .schema_faults import (
+    Fault,
+    FrameworkCheck,
+    JsonPlaces,
+    check_megatron,
+    check_mindformers,
+    faults,
+    nearest,
+    toml_places,
+    yaml_place,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -27,7 +27,7 @@ from ..messages_compiled import say
 from ..progress import busy_with
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...schemas.border.text_output import Outgoing
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ...verifier.verdict.coverage import Findings
     from ...verifier.verification import Verification
     from ...verifier.worker.processes import Workers
-    from ..arguments_compiled import VerifyArgs
+    from ..arguments_compiled import VerifyArgs, VerifyRecordArgs
     from ..configuration import Configuration
 
 
@@ -52,10 +52,10 @@ def run(args: VerifyArgs) -> int:
 
     if len(args.files) == 1 and not args.against:
         raise UsageError(say.verify_needs_two_files_a())
-    chosen = _given_sizes(args)
-    if args.seeds is not None and args.seeds < 1:
-        raise counts_from_one("--seeds", args.seeds)
-    chosen_options = _chosen_options(args, chosen)
+    chosen_options = chosen_options_of(args) | {
+        "against": "torch" if args.against else "",
+        "each_source": (args.a_source, args.b_source),
+    }
     try:
         found, findings, configs = run_verification(
             args.files,
@@ -70,7 +70,7 @@ def run(args: VerifyArgs) -> int:
         tell(f"accmap: {missing_sentence(error, args.lang)}")
         return UNUSABLE
     shown = shown_defects(found, findings)
-    text = _render_verification(
+    text = render_verification(
         found, rules_for(found, findings), args.format, args.lang, [config.basis for config in configs], shown
     )
     if args.small_files is not None:
@@ -79,21 +79,21 @@ def run(args: VerifyArgs) -> int:
     return FINE if found.verdict == "match" else BAD
 
 
-def _chosen_options(args: VerifyArgs, chosen: dict[str, int]) -> dict[str, Any]:
-    """What the verifier is asked for, by its own names."""
+def chosen_options_of(args: VerifyArgs | VerifyRecordArgs) -> dict[str, Any]:
+    """The verifier's options by their own names; UsageError for a number that is none."""
     from ...verifier.installations import python_path
 
+    if args.seeds is not None and args.seeds < 1:
+        raise counts_from_one("--seeds", args.seeds)
     named = (("megatron", args.megatron_source), ("mindformers", args.mindformers_source))
     pythons = (("megatron", args.megatron_python), ("mindformers", args.mindformers_python))
     return {
-        "sizes": chosen,
+        "sizes": _given_sizes(args),
         "keep_sizes": args.no_shrink,
         "stage": args.stage,
         "seeds": args.seeds or 1,
-        "against": "torch" if args.against else "",
         "limits": _worker_limits(args.timeout, args.memory),
         "sources": {framework: folder for framework, folder in named if folder},
-        "each_source": (args.a_source, args.b_source),
         "pythons": {framework: python_path(path) for framework, path in pythons if path},
         "closest": args.closest,
         "precision": args.precision,
@@ -132,15 +132,15 @@ def run_verification(
     from ..linting.settings import start_of
 
     texts = [read_input(name, stdin_name) for name in names]
-    configs = _read_runs(names, texts, options, versions or SideVersions())
-    against, store = chosen.get("against"), _store()
+    configs = read_runs(names, texts, options, versions or SideVersions())
+    against, store = chosen.get("against"), frameworks_folder()
     if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())
     a, b = _pair_of_configs(configs, against)
     if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
         raise UsageError(say.verify_graph_needs_a_static_one())
     if prepared:
-        _prepare(_without_source((a, b), chosen), store, language)
+        prepare_frameworks(_without_source((a, b), chosen), store, language)
     configuration = find_configuration(start_of(names, stdin_name))
     every: dict[str, Any] = {
         "store": store,
@@ -155,7 +155,7 @@ def run_verification(
         )
     if against or found.verdict == "not-verifiable":
         return found, (), configs
-    _warn_of_accepted_in_vain(found, configuration, language)
+    warn_of_accepted_in_vain(found, configuration, language)
     return list_without_defects(found, shown_defects(found, findings)), findings, configs
 
 
@@ -180,12 +180,20 @@ def _without_source(configs: Sequence[Config], chosen: Mapping[str, Any]) -> lis
     return [config for config, own in each if not own and config.framework not in given]
 
 
-def _read_runs(
-    names: Sequence[str], texts: Sequence[SourceText], options: ReadOptions, versions: SideVersions
+def _read_text(text: SourceText, options: ReadOptions) -> Config:
+    return config_of(text, options, path=text.name)
+
+
+def read_runs(
+    names: Sequence[str],
+    texts: Sequence[SourceText],
+    options: ReadOptions,
+    versions: SideVersions,
+    read: Callable[[SourceText, ReadOptions], Config] = _read_text,
 ) -> list[Config]:
     """The files read; UnreadableError or a refusal where one is no training run of a known class."""
     each = zip(texts, versions.options_of(names, options), strict=True)
-    configs = [require_run(config_of(text, own, path=text.name)) for text, own in each]
+    configs = [require_run(read(text, own)) for text, own in each]
     versions.require_clear(configs, options)
     for name, config in zip(names, configs, strict=True):
         versions.require_own(names, name, config)
@@ -197,7 +205,7 @@ def _read_runs(
     return configs
 
 
-def _warn_of_accepted_in_vain(found: Verification, configuration: Configuration, language: Language) -> None:
+def warn_of_accepted_in_vain(found: Verification, configuration: Configuration, language: Language) -> None:
     """Names that the project's configuration accepts and that decide nothing here."""
     from ..configuration import ignored_configurations
 
@@ -288,7 +296,7 @@ def _pair_of_configs(configs: Sequence[Config], against: str | None) -> tuple[Co
     return one, one
 
 
-def _store() -> str | None:
+def frameworks_folder() -> str | None:
     """Folder of prepared frameworks, whose code is run; None if this user has no place for them."""
     import os
 
@@ -298,7 +306,7 @@ def _store() -> str | None:
     return None if above is None else os.path.join(above, "frameworks")
 
 
-def _prepare(configs: Sequence[Config], store: str | None, language: Language) -> None:
+def prepare_frameworks(configs: Sequence[Config], store: str | None, language: Language) -> None:
     """Download what is not here; what cannot be is told, and by the verdict."""
     from ...verifier.installations import choose_installation, prepare_wheel, wheel_of
 
@@ -312,7 +320,7 @@ def _prepare(configs: Sequence[Config], store: str | None, language: Language) -
             prepare_wheel(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
 
 
-def _given_sizes(args: VerifyArgs) -> dict[str, int]:
+def _given_sizes(args: VerifyArgs | VerifyRecordArgs) -> dict[str, int]:
     given: dict[str, int] = {name: value for name in SIZE_OPTIONS if (value := getattr(args, name)) is not None}
     for option, value in given.items():
         if value < 1:
@@ -354,7 +362,7 @@ def missing_sentence(error: Any, language: Language) -> str:
     return say.verify_needs(packages=join_words(error.modules), command=install_command("verify")).text(language)
 
 
-def _render_verification(
+def render_verification(
     found: Verification,
     rules: tuple[str, ...],
     format: str,  # noqa: A002 - the option's name
@@ -362,6 +370,7 @@ def _render_verification(
     bases: Sequence[Basis] = (),
     defects: Sequence[Diagnostic] = (),
 ) -> Outgoing:
+    """The report in one of the output formats."""
     read_as = [{"file": file, **basis.to_json(language)} for file, basis in zip(found.files, bases, strict=False)]
     answer = found.to_json(rules, [one.to_json(language) for one in defects], read_as)
     if format == "json":

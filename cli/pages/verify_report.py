@@ -40,6 +40,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
     lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
     lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer, word)]
+    lines += _recorded_lines(answer, language)
     lines += _initial_lines(answer, word)
     lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
@@ -82,6 +83,25 @@ def _initial_lines(answer: Answer, word: VerifyWords) -> list[str]:
     if drawn["different"]:
         told = word("drawn_differently", different=len(drawn["different"]), kinds=drawn["kinds"])
     return [f"  {word('initial_weights')}: {told}"]
+
+
+def _recorded_lines(answer: Answer, language: Language) -> list[str]:
+    """Lines on the device, the noise and the weights of each side of two records."""
+    word = say.page("verify_record", language)
+    lines: list[str] = []
+    for one in answer["recorded"]:
+        told = [
+            f"{word('recorded_on')} {one['machine'].get('device', one['device'])}",
+            one["machine"].get("layers", ""),
+        ]
+        if one["noise"] is not None:
+            told.append(word("repeats", noise=f"{one['noise']:.1e}"))
+        if one["weights"]:
+            told.append(word("own_weights", digest=one["weights"][:12]))
+        lines.append(f"  {one['side']}: {' · '.join(filter(None, told))}")
+    if answer["recorded"]:
+        lines.append(f"  {word('tolerance')}: {answer['tolerance']:.1e}")
+    return lines
 
 
 def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
@@ -211,6 +231,7 @@ def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
     verdict: Callable[..., str] = word
     versions = [str(entry["reason"]) for entry in answer["not_compared"] if _is_version(entry)]
     told = (
+        *_recorded_lines(answer, language),
         *_initial_lines(answer, word),
         *_unexercised_lines(answer, word),
         *_divergence_lines(answer, word, language),

@@ -224,7 +224,9 @@ def test_verifying_as_shown(bench: Path, language: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-2000:]
 
 
-NEEDS_FRAMEWORKS = ("verify", "playbook run")
+NEEDS_FRAMEWORKS = {"verify": (), "verify join": ("verify record",), "playbook run": ()}
+"""Commands whose examples run both frameworks, with those whose examples run before them."""
+NOT_IN_PROCESS = (*NEEDS_FRAMEWORKS, "verify record", "lsp", "mcp")
 
 
 def prepared(bench: Path, words: list[str]) -> list[str]:
@@ -236,7 +238,7 @@ def prepared(bench: Path, words: list[str]) -> list[str]:
 
 
 @pytest.mark.table(4)
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in (*NEEDS_FRAMEWORKS, "lsp", "mcp")])
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in NOT_IN_PROCESS])
 def test_examples_of_help_pages_run(accmap, bench: Path, name: str) -> None:
     for line in EXAMPLES[name]:
         words = prepared(bench, words_of(line)[1:])
@@ -270,7 +272,8 @@ def test_examples_that_need_the_frameworks_run(bench: Path, name: str) -> None:
     pytest.importorskip("megatron.core")
     import subprocess
 
-    for line in EXAMPLES[name]:
+    before = [line for other in NEEDS_FRAMEWORKS[name] for line in EXAMPLES[other]]
+    for line in (*before, *EXAMPLES[name]):
         lines = ["accmap playbook pretrain.sh pretrain.yaml -d playbook --force"] if "playbook" in line else []
         for one in (*lines, line):
             words = [sys.executable, "-m", "accmap", *words_of(one)[1:]]

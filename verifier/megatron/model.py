@@ -29,7 +29,17 @@ from ..worker.inputs import arrange_samples
 from ..worker.patches import DROPOUT_STAND_IN
 from ..worker.session import record_modules
 from . import parser, training
-from .stand_ins import DROPPING, LISTED, EagerCoreAttention, ZeroCenteredNorm, copy_expert_products, stand_ins
+from .stand_ins import (
+    DROPPING,
+    LISTED,
+    EagerCoreAttention,
+    ZeroCenteredNorm,
+    copy_expert_products,
+    has_transformer_engine,
+    stand_ins,
+    stand_ins_on_device,
+    start_cuda,
+)
 from .training import MegatronTraining, loss_scales, scheduler_of, scheduler_values
 
 if TYPE_CHECKING:
@@ -57,20 +67,26 @@ class MegatronBackend:
     _parses = False
     """The model's arguments are what the framework's own parser makes of its launch."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: str = "cpu") -> None:
         logging.disable(logging.WARNING)
         warnings.filterwarnings("ignore")
-        torch.set_num_threads(1)
+        self._device = device
         self._block = contextlib.ExitStack()
-        self._taken = self._block.enter_context(stand_ins())
+        if device == "cpu":
+            torch.set_num_threads(1)
+            self._taken = self._block.enter_context(stand_ins()) | {"torch.cuda", "torch.compile"}
+        else:
+            start_cuda()
+            self._taken = self._block.enter_context(stand_ins_on_device())
         from megatron.core import parallel_state
         from megatron.core.tensor_parallel.random import initialize_rng_tracker
 
         os.environ.update(MASTER_ADDR="127.0.0.1", RANK="0", WORLD_SIZE="1", LOCAL_RANK="0")
-        torch.distributed.init_process_group("gloo", rank=0, world_size=1, store=torch.distributed.HashStore())
+        exchange = "gloo" if device == "cpu" else "nccl"
+        torch.distributed.init_process_group(exchange, rank=0, world_size=1, store=torch.distributed.HashStore())
         parallel_state.initialize_model_parallel()
         initialize_rng_tracker(inference_rng_tracker=True)
-        self._used = {"torch.cuda", "torch.compile"} | self._taken
+        self._used = set(self._taken)
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -82,6 +98,13 @@ class MegatronBackend:
         import megatron.core
 
         return {"megatron-core": megatron.core.__version__, "torch": torch.__version__}
+
+    def machine(self) -> dict[str, str]:
+        """The GPU by its own name, and the layers that models are built of there."""
+        if self._device == "cpu":
+            return {}
+        layers = "Transformer Engine" if has_transformer_engine() else "Megatron-Core's local layers"
+        return {"device": torch.cuda.get_device_name(), "cuda": str(torch.version.cuda), "layers": layers}
 
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins in use by the model built last."""
@@ -99,7 +122,7 @@ class MegatronBackend:
 
     def scales(self, plan: ScalePlan) -> list[float]:
         """The loss scale of the real optimizer at the start and after each step."""
-        return loss_scales(plan)
+        return loss_scales(plan, self._device)
 
     def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int]:
         """The first samples of the run, from the real data sets."""
@@ -125,28 +148,27 @@ class MegatronBackend:
         torch.manual_seed(seed)
         args = blueprint.model
         types = written_types(args) if blueprint.as_written else {}
-        config = _transformer_config(args, {**types, **blueprint.unlike})
-        spec = _layer_specification(args, config)
-        self._used = {"torch.cuda", "torch.compile"} | (self._taken & {"triton"})
+        engine = self._device != "cpu" and has_transformer_engine()
+        config = _transformer_config(args, {**types, **blueprint.unlike, **_on_device(args, self._device, engine)})
+        spec = _engine_specification(args, config) if engine else _layer_specification(args, config)
+        self._used = self._taken & {"torch.cuda", "torch.compile", "triton"}
         if self._parses:
             self._used.add(parser.NAME)
         if args.get("num_experts"):
             self._used |= self._taken & {"router-product"}
         if args.get("multi_latent_attention") or args.get("mtp_num_layers"):
             self._used |= self._taken & {"absent-classes"}
-        if args.get("multi_latent_attention"):
-            self._used.add("core-attention")
-        if config.apply_rope_fusion:
+        if not engine:
+            self._used |= _stand_ins_in(args)
+        if config.apply_rope_fusion and self._device == "cpu":
             self._used.add("rope-fusion")
-        if args.get("apply_layernorm_1p"):
-            self._used.add("zero-centered-norm")
         if config.hidden_dropout or config.attention_dropout:
             self._used.add(DROPOUT_STAND_IN)
         mtp = None
         if args.get("mtp_num_layers"):
             from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
 
-            mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
+            mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=engine)
         model = GPTModel(
             config,
             spec,
@@ -160,17 +182,20 @@ class MegatronBackend:
             seq_len_interpolation_factor=_interpolation(args),
             mtp_block_spec=mtp,
         )
-        if args.get("num_experts") and config.add_bias_linear:
+        if args.get("num_experts") and config.add_bias_linear and not engine:
             copy_expert_products(model)
             self._used.add("expert-bias")
-        return MegatronModel(model, blueprint)
+        if self._device == "cpu":
+            return DroppingModel(model, blueprint)
+        return MegatronModel(model.to(self._device), blueprint, self._device)
 
 
 class MegatronModel:
     """A `GPTModel` with `FP32Optimizer` around torch's AdamW."""
 
-    def __init__(self, model: Any, blueprint: Blueprint) -> None:
+    def __init__(self, model: Any, blueprint: Blueprint, device: str = "cpu") -> None:
         self.model = model
+        self._device = device
         self._called, self._scale = (model, 1.0) if not blueprint.as_written else narrow_model(model)
         self.plan = blueprint.optimizer
         self._per_token = blueprint.training.per_token
@@ -184,7 +209,7 @@ class MegatronModel:
 
     def _keep_logits(self, _module: Any, _given: Any, found: Any) -> None:
         # A copy: the loss works on the logits in place.
-        self._logits = found[0].detach().float().numpy().copy()
+        self._logits = found[0].detach().float().cpu().numpy().copy()
 
     def _parameters(self) -> dict[str, Any]:
         return {_canonical_name(name): parameter for name, parameter in self.model.named_parameters()}
@@ -198,10 +223,12 @@ class MegatronModel:
         found = {name: parameter.detach() for name, parameter in self._parameters().items()}
         found.update({name: found[name] + 1 for name in self._zero_centered_scales()})
         found.update(self._biases())
-        return {name: tensor.float().numpy().copy() for name, tensor in found.items()}
+        return {name: tensor.float().cpu().numpy().copy() for name, tensor in found.items()}
 
     def _zero_centered_scales(self) -> frozenset[str]:
         """The scales of norms that store an offset from one."""
+        if self.model.config.layernorm_zero_centered_gamma:  # Transformer Engine's own norms
+            return frozenset(name for name in self._parameters() if name.endswith("norm.weight"))
         modules = self.model.named_modules()
         return frozenset(
             f"{_canonical_name(name)}.weight" for name, one in modules if isinstance(one, ZeroCenteredNorm)
@@ -245,43 +272,42 @@ class MegatronModel:
     def backward(self, batch: Tokens) -> dict[str, float]:
         self.model.zero_grad(set_to_none=True)
         loss, parts = self._loss(batch)
-        training.set_loss_scale(self._scale)
+        training.set_loss_scale(self._scale, self._device)
         (loss * self._scale).backward()
         return parts
 
-    def drop_by_place(self) -> contextlib.AbstractContextManager[None]:
-        return DROPPING
-
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
         training.clear_noted_losses()
-        counted = torch.from_numpy(batch.counted)
+        counted = self._tensor(batch.counted)
         loss = (self._each(batch) * counted).sum() / counted.sum()
         parts = {"loss": loss, **training.auxiliary_losses(self.model.config)}
         return loss, {name: float(value.detach()) for name, value in parts.items()}
 
     def _each(self, batch: Tokens) -> Any:
         """The loss of every token."""
-        tokens = torch.from_numpy(batch.tokens).long()
-        labels = torch.from_numpy(batch.labels).long()
+        tokens, labels = self._tensor(batch.tokens).long(), self._tensor(batch.labels).long()
         size, length = tokens.shape
-        positions = torch.arange(length)[None].expand(size, -1)
+        positions = torch.arange(length, device=self._device)[None].expand(size, -1)
         if batch.positions is not None:
-            positions = torch.from_numpy(batch.positions).long()
-        mask = torch.ones(1, 1, length, length).triu(1).bool()
+            positions = self._tensor(batch.positions).long()
+        mask = torch.ones(1, 1, length, length, device=self._device).triu(1).bool()
         if batch.hidden is not None:
-            mask = torch.from_numpy(batch.hidden)
-        return self._called(tokens, positions, mask, labels=labels, loss_mask=torch.from_numpy(batch.counted))
+            mask = self._tensor(batch.hidden)
+        return self._called(tokens, positions, mask, labels=labels, loss_mask=self._tensor(batch.counted))
+
+    def _tensor(self, array: Array) -> Any:
+        return torch.from_numpy(array).to(self._device)
 
     def gradients(self) -> dict[str, Array]:
         return {
-            name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).float().numpy()
+            name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).float().cpu().numpy()
             / self._scale
             for name, parameter in self._parameters().items()
         }
 
     def set_gradients(self, gradients: Mapping[str, Array]) -> None:
         for name, parameter in self._parameters().items():
-            parameter.grad = torch.from_numpy(gradients[name].copy()) if name in gradients else None
+            parameter.grad = self._tensor(gradients[name].copy()) if name in gradients else None
 
     def start_optimizer(self, rate_factor: float) -> None:
         from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
@@ -362,13 +388,42 @@ class MegatronModel:
         return self._training.step(batches, self._each)
 
     def trace(self, batch: Tokens) -> dict[str, Array]:
-        found = record_modules(self.model.named_modules(), _recording_hook, lambda: self.backward(batch))
+        # Transformer Engine's layers hold their norms: in the places of the norms nothing is computed.
+        modules = (
+            (name, one)
+            for name, one in self.model.named_modules()
+            if self._device == "cpu" or type(one).__name__ != "IdentityOp"
+        )
+        found = record_modules(modules, _recording_hook, lambda: self.backward(batch))
         return _name_output_passes(found, self.model.config.mtp_num_layers or 0)
 
 
+class DroppingModel(MegatronModel):
+    """The same on a CPU, where a stand-in says what is dropped."""
+
+    def drop_by_place(self) -> contextlib.AbstractContextManager[None]:
+        return DROPPING
+
+
+_NORMS_IN_LAYERS = (
+    (".self_attention.linear_qkv.layer_norm_", ".input_layernorm."),
+    (".mlp.linear_fc1.layer_norm_", ".pre_mlp_layernorm."),
+    (".linear_q_up_proj.layer_norm_", ".q_layernorm."),
+    (".linear_kv_up_proj.layer_norm_", ".kv_layernorm."),
+)
+"""Norms that Transformer Engine holds in the layer behind them: `core/models/gpt/gpt_layer_specs.py`, 0.12 to main."""
+
+
 def _canonical_name(name: str) -> str:
-    """The name that a module or parameter had in 0.12: 0.17 renamed the layer of a further prediction."""
-    return name.replace(".mtp_model_layer", ".transformer_layer")
+    """The name that a module or parameter has among 0.12's local layers.
+
+    0.17 renamed the layer of a further prediction; Transformer Engine holds some norms elsewhere.
+    """
+    name = name.replace(".mtp_model_layer", ".transformer_layer")
+    for theirs, ours in _NORMS_IN_LAYERS:
+        if ".shared_experts." not in name and ".experts." not in name:
+            name = name.replace(theirs, ours)
+    return name
 
 
 def _name_output_passes(arrays: dict[str, Array], further: int) -> dict[str, Array]:
@@ -408,7 +463,7 @@ def _plain(value: Any) -> Array:
 def _numbers(tensor: Any) -> Array:
     """A copy, which numpy can hold: it knows no bfloat16."""
     found = tensor.detach()
-    return (found.float() if found.dtype in (torch.bfloat16, torch.float16) else found).numpy().copy()
+    return (found.float() if found.dtype in (torch.bfloat16, torch.float16) else found).cpu().numpy().copy()
 
 
 def _transformer_config(args: Mapping[str, Any], chosen: Mapping[str, Any] | None = None) -> Any:
@@ -497,6 +552,41 @@ def _layer_specification(args: Mapping[str, Any], config: Any) -> Any:
                 for name in _norms(owner):
                     setattr(owner, name, ZeroCenteredNorm)
     return spec
+
+
+def _on_device(args: Mapping[str, Any], device: str, engine: bool) -> dict[str, Any]:
+    """Settings that are others on a GPU: its kernels drop at random, so that nothing is dropped there."""
+    if device == "cpu":
+        return {}
+    found: dict[str, Any] = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
+    if engine and args.get("apply_layernorm_1p"):
+        found["layernorm_zero_centered_gamma"] = True
+    return found
+
+
+def _engine_specification(args: Mapping[str, Any], config: Any) -> Any:
+    """The layers of Transformer Engine, as `pretrain_gpt.py` chooses them."""
+    from megatron.core.models.gpt import gpt_layer_specs as specs
+
+    lengths: dict[str, Any] = {"qk_l2_norm": True} if args.get("qk_l2_norm") else {}
+    if args.get("num_experts"):
+        spec = specs.get_gpt_decoder_block_spec(config, use_transformer_engine=True, **lengths)
+        layers = spec.layer_specs
+    else:
+        spec = specs.get_gpt_layer_with_transformer_engine_spec(
+            qk_layernorm=config.qk_layernorm, multi_latent_attention=config.multi_latent_attention, **lengths
+        )
+        layers = [spec]
+    for layer in {id(layer): layer for layer in layers}.values():
+        if args.get("moe_shared_expert_gate"):
+            _with_gate(layer)
+    return spec
+
+
+def _stand_ins_in(args: Mapping[str, Any]) -> set[str]:
+    """The stand-ins among the local layers of a model."""
+    used = {"core-attention": "multi_latent_attention", "zero-centered-norm": "apply_layernorm_1p"}
+    return {name for name, argument in used.items() if args.get(argument)}
 
 
 def _with_gate(layer: Any) -> None:

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import importlib.util
 import math
+import os
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -167,6 +169,34 @@ def _inference_layers() -> Any:
         return importlib.import_module("megatron.core.tensor_parallel.inference_layers")
     except ImportError:
         return contextlib
+
+
+def has_transformer_engine() -> bool:
+    """True if Transformer Engine is installed, whose layers a GPU then runs."""
+    return importlib.util.find_spec("transformer_engine") is not None
+
+
+_REPEATABLE = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "NVTE_ALLOW_NONDETERMINISTIC_ALGO": "0"}
+"""Settings with which cuBLAS and Transformer Engine repeat bit for bit."""
+
+
+def start_cuda() -> None:
+    """The first GPU, with kernels that repeat; RuntimeError if there is none."""
+    if not torch.cuda.is_available():
+        raise RuntimeError("torch finds no CUDA device here")
+    for name, value in _REPEATABLE.items():
+        os.environ.setdefault(name, value)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.cuda.set_device(0)
+
+
+@contextlib.contextmanager
+def stand_ins_on_device() -> Iterator[set[str]]:
+    """The stand-ins for classes that this installation lacks, while the block runs: kernels are the framework's own."""
+    with Patches() as patches:
+        without_triton = import_without_triton(_MODEL)[1]
+        yield ({"triton"} if without_triton else set()) | _put_absent_classes(patches)
 
 
 @contextlib.contextmanager

@@ -49,10 +49,10 @@ def run_schedule(model: Any, batches: Sequence[Tokens], passed: Callable[[Tokens
 
     def forward_step(waiting: Any, _model: Any) -> Any:
         batch = next(waiting)
-        counted = torch.from_numpy(batch.counted)
 
         def loss(each: Any) -> Any:
             # `pretrain_gpt.py:loss_func`
+            counted = torch.from_numpy(batch.counted).to(each.device)
             total, tokens = (each.float().view(-1) * counted.view(-1)).sum(), counted.sum()
             return total.clone(), tokens.detach().to(torch.int), (float(total.detach()), float(tokens))
 
@@ -82,7 +82,7 @@ def scheduler_values(plan: RatePlan, key: str) -> list[float]:
     return found
 
 
-def loss_scales(plan: ScalePlan) -> list[float]:
+def loss_scales(plan: ScalePlan, device: str = "cpu") -> list[float]:
     """The scale of the optimizer that the settings make, at the start and after steps whose gradients may overflow.
 
     `core/optimizer/__init__.py` chooses the scaler, `optimizer.py:MixedPrecisionOptimizer.prepare_grads` moves it.
@@ -90,14 +90,14 @@ def loss_scales(plan: ScalePlan) -> list[float]:
     from megatron.core.distributed import DistributedDataParallelConfig
     from megatron.core.optimizer import OptimizerConfig, get_megatron_optimizer
 
-    network = torch.nn.Linear(1, 1, bias=False)
+    network = torch.nn.Linear(1, 1, bias=False).to(device)
     network.ddp_config = DistributedDataParallelConfig()
     given = {name: value for name, value in plan.settings.items() if value is not None}
     chain = get_megatron_optimizer(OptimizerConfig(optimizer="sgd", lr=0.0, **given), [network])
     optimizer = getattr(chain, "chained_optimizers", [chain])[0]
     found = [float(optimizer.get_loss_scale())]
     for overflows in plan.overflows:
-        gradient = torch.full((1, 1), float("inf") if overflows else 1.0)
+        gradient = torch.full((1, 1), float("inf") if overflows else 1.0, device=device)
         network.weight.grad = network.weight.main_grad = gradient
         optimizer.prepare_grads()
         found.append(float(optimizer.get_loss_scale()))
@@ -173,14 +173,14 @@ def clear_noted_losses() -> None:
     MTPLossLoggingHelper.tracker.clear()
 
 
-def set_loss_scale(scale: float) -> None:
+def set_loss_scale(scale: float, device: str = "cpu") -> None:
     """One micro batch counts in full: what `schedules.py:forward_step` says before each backward pass."""
     import torch
     from megatron.core.transformer.moe.moe_utils import MoEAuxLossAutoScaler
     from megatron.core.transformer.multi_token_prediction import MTPLossAutoScaler
 
     for scaler in (MoEAuxLossAutoScaler, MTPLossAutoScaler):
-        scaler.set_loss_scale(torch.full((1,), scale))
+        scaler.set_loss_scale(torch.full((1,), scale, device=device))
 
 
 def balancing_loss(kind: str = "aux_loss") -> Any:

@@ -34,10 +34,11 @@ _FIRST_PASS = 10**6
 
 
 class DynamicBackend(MindFormersBackend):
-    """The dynamic graph on MindSpore's CPU target."""
+    """The dynamic graph."""
 
-    def __init__(self) -> None:
-        ms = start_mindspore()
+    def __init__(self, device: str = "cpu") -> None:
+        self._device = device
+        ms = start_mindspore(device)
         install_hyper_parallel()
         import mindformers
 
@@ -47,7 +48,7 @@ class DynamicBackend(MindFormersBackend):
         self._listed = {**HYPER_PARALLEL, **SHARED, **BACKWARD, **LISTED}
         self._versions = {"mindspore": ms.__version__, "mindformers": mindformers.__version__}
         self._block = contextlib.ExitStack()
-        self.used = self._block.enter_context(stand_ins())
+        self.used = self._block.enter_context(stand_ins(device))
         self._wide = Patches()
 
     def build(self, blueprint: Blueprint, seed: int) -> DynamicModel:

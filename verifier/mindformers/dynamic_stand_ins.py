@@ -108,13 +108,27 @@ def _no_dropout(x: Any, rate: float) -> Any:
 
 
 @contextlib.contextmanager
-def stand_ins() -> Iterator[set[str]]:
+def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
     """Everything above, for as long as the block runs; gives the names of those that were called.
 
-    `mindformers` is imported here.
+    An NPU has the kernels, and FlashAttention takes no float32. `mindformers` is imported here.
     """
     used: set[str] = set()
     noted = call_recorder(used)
+    with Patches() as patches:
+        put_missing_backward(patches, noted)
+        if device == "cpu":
+            put_cpu_kernels(patches, noted)
+        specs = importlib.import_module("mindformers.pynative.base_models.gpt.gpt_layer_specs")
+        attention = importlib.import_module("mindformers.pynative.transformers.attention")
+        patches.put(specs, "FlashAttention", EagerCoreAttention)
+        patches.put(attention.Attention, "_repeat_kv", noted("repeat-kv", lambda self, x, times: x))
+        patches.put(EagerCoreAttention, "construct", noted("core-attention", EagerCoreAttention.construct))
+        yield used
+
+
+def put_cpu_kernels(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
+    """Puts operators made of plainer ones, where a CPU has no kernel or a wrong one."""
     direct: dict[str, tuple[str, Any]] = {
         "SplitWithSizeView": ("views", lambda self, x, sizes, dim=0: split(x, sizes, dim)),
         "SplitTensorView": ("views", lambda self, x, size, dim=0: ops.split(x, size, dim)),
@@ -141,33 +155,25 @@ def stand_ins() -> Iterator[set[str]]:
         "AddcmulExt": ("product-added", lambda self, x, a, b, value=1: product_added(x, a, b, value)),
         "CumsumExt": ("cumulative-sum", lambda self, x, dim, dtype=None: _cumulative(x, dim, _type(dtype))),
     }
-    with Patches() as patches:
-        put_kernels(patches, noted)
-        put_backward(patches, noted)
-        for operator, (name, call) in direct.items():
-            patches.put(getattr(primitives, operator), "__call__", noted(name, call))
-        for owner, attribute, name, call in (
-            (ms.Tensor, "fill_", "filled", lambda self, value: _fill_in_place(self, value)),
-            (ms.Tensor, "zero_", "filled", lambda self: _fill_in_place(self, 0)),
-            (ms.Tensor, "add_", "in-place", lambda self, other: self.copy_(self + other)),
-            (ms.Tensor, "mul_", "in-place", lambda self, other: self.copy_(self * other)),
-            (ms.Tensor, "scatter_", "scatter", scatter),
-            (ms.Tensor, "clone", "copy", lambda self: self * 1),
-            (mint, "floor_divide", "floor-divide", ops.floor_div),
-            (mint, "stack", "stack", lambda parts, dim=0: ops.stack(parts, axis=dim)),
-            (mint.nn.functional, "gelu", "gelu", gelu),
-        ):
-            patches.put(owner, attribute, noted(name, call))
-        norms = importlib.import_module("mindformers.pynative.layers.layer_norm")
-        specs = importlib.import_module("mindformers.pynative.base_models.gpt.gpt_layer_specs")
-        attention = importlib.import_module("mindformers.pynative.transformers.attention")
-        patches.put(
-            norms, "rms_norm", noted("rms-norm", lambda x, weight, epsilon: (rms_norm(x, weight, epsilon), None))
-        )
-        patches.put(specs, "FlashAttention", EagerCoreAttention)
-        patches.put(attention.Attention, "_repeat_kv", noted("repeat-kv", lambda self, x, times: x))
-        patches.put(EagerCoreAttention, "construct", noted("core-attention", EagerCoreAttention.construct))
-        yield used
+    put_kernels(patches, noted)
+    patches.put(nn.Cell, "to_empty", noted("to-empty", to_empty))  # that of 2.10 leaves them on the device meta
+    patches.put(ms.Tensor, "normal_", noted("drawn", draw_normal))
+    for operator, (name, call) in direct.items():
+        patches.put(getattr(primitives, operator), "__call__", noted(name, call))
+    for owner, attribute, name, call in (
+        (ms.Tensor, "fill_", "filled", lambda self, value: _fill_in_place(self, value)),
+        (ms.Tensor, "zero_", "filled", lambda self: _fill_in_place(self, 0)),
+        (ms.Tensor, "add_", "in-place", lambda self, other: self.copy_(self + other)),
+        (ms.Tensor, "mul_", "in-place", lambda self, other: self.copy_(self * other)),
+        (ms.Tensor, "scatter_", "scatter", scatter),
+        (ms.Tensor, "clone", "copy", lambda self: self * 1),
+        (mint, "floor_divide", "floor-divide", ops.floor_div),
+        (mint, "stack", "stack", lambda parts, dim=0: ops.stack(parts, axis=dim)),
+        (mint.nn.functional, "gelu", "gelu", gelu),
+    ):
+        patches.put(owner, attribute, noted(name, call))
+    norms = importlib.import_module("mindformers.pynative.layers.layer_norm")
+    patches.put(norms, "rms_norm", noted("rms-norm", lambda x, weight, epsilon: (rms_norm(x, weight, epsilon), None)))
 
 
 def _fill_in_place(x: Any, value: Any) -> Any:
@@ -205,7 +211,7 @@ def gradients_enabled() -> Iterator[None]:
         executor.set_grad_flag(before)
 
 
-def put_backward(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
+def put_missing_backward(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
     """Puts the backward pass into a MindSpore that lacks it."""
     for owner, attribute, stand_in in (
         (ms.Tensor, "backward", noted("backward", backward)),
@@ -214,8 +220,6 @@ def put_backward(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
     ):
         if not hasattr(owner, attribute):
             patches.put(owner, attribute, stand_in)
-    patches.put(nn.Cell, "to_empty", noted("to-empty", to_empty))  # that of 2.10 leaves them on the device meta
-    patches.put(ms.Tensor, "normal_", noted("drawn", draw_normal))
 
 
 def backward(loss: Any, gradient: Any = None) -> None:

@@ -240,25 +240,34 @@ def put_kernels(patches: Patches, noted: Noting) -> None:
 
 
 @contextlib.contextmanager
-def stand_ins() -> Iterator[set[str]]:
+def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
     """Everything above, for as long as the block runs; gives the names of those that were called.
 
-    `mindformers` is imported here.
+    An NPU has the kernels: there only the model's own cells are prepared for a single process. `mindformers` is
+    imported here.
     """
     used: set[str] = set()
     with Patches() as patches:
-        put_kernels(patches, call_recorder(used))
+        if device == "cpu":
+            put_kernels(patches, call_recorder(used))
+            put_core_attention(patches, call_recorder(used))
         put_model(patches, call_recorder(used), call_recorder(used))
         yield used
 
 
-def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
-    """Puts stand-ins into the static graph's own cells, eager or compiled; a compiler reads what is noted inside."""
-    from mindformers.parallel_core.training_graph.transformer import attention, mlp
-    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts, token_dispatcher
+def put_core_attention(patches: Patches, noted_inside: Noting) -> None:
+    """Puts the core attention of plain operators into the static graph, which knows FlashAttention alone."""
+    from mindformers.parallel_core.training_graph.transformer import attention
 
     patches.put(attention.Attention, "_repeat_kv", noted_inside("repeat-kv", _keep_heads))
     patches.put(EagerCoreAttention, "construct", noted_inside("core-attention", EagerCoreAttention.construct))
+
+
+def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
+    """Puts stand-ins into the static graph's own cells, eager or compiled; a compiler reads what is noted inside."""
+    from mindformers.parallel_core.training_graph.transformer import mlp
+    from mindformers.parallel_core.training_graph.transformer.moe import shared_experts, token_dispatcher
+
     # The package holds a function of the same name.
     context = importlib.import_module("mindformers.core.context.build_context")
     told = noted("context", _Context)

@@ -49,24 +49,32 @@ _HALF_SCALE = 1024.0
 """What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
 
 
-def start_mindspore() -> Any:
-    """MindSpore, ready to run eagerly on a CPU."""
+_TARGETS = {"cpu": "CPU", "npu": "Ascend"}
+"""MindSpore's name of each device."""
+
+
+def start_mindspore(device: str = "cpu") -> Any:
+    """MindSpore, ready to run eagerly on a device."""
     os.environ.setdefault("GLOG_v", "4")
     logging.disable(logging.WARNING)
     import mindspore as ms
 
-    ms.set_device("CPU")
+    ms.set_device(_TARGETS[device])
     ms.set_context(mode=ms.PYNATIVE_MODE)
-    # Without its pipeline of threads that wait for each other, small models run thirty times faster on a CPU.
-    ms.runtime.launch_blocking()
+    if device == "cpu":
+        # Without its pipeline of threads that wait for each other, small models run thirty times faster on a CPU.
+        ms.runtime.launch_blocking()
+    else:
+        ms.set_deterministic(True)
     return ms
 
 
 class MindFormersBackend:
-    """MindSpore Transformers on MindSpore's CPU target, eager execution."""
+    """MindSpore Transformers on MindSpore, eager execution."""
 
-    def __init__(self) -> None:
-        ms = start_mindspore()
+    def __init__(self, device: str = "cpu") -> None:
+        self._device = device
+        ms = start_mindspore(device)
         install_hyper_parallel()
         import mindformers
 
@@ -89,7 +97,7 @@ class MindFormersBackend:
         """The stand-ins of the worker."""
         from .eager_stand_ins import stand_ins
 
-        return stand_ins()
+        return stand_ins(self._device)
 
     def close(self) -> None:
         """Take every stand-in back."""
@@ -99,6 +107,10 @@ class MindFormersBackend:
     def versions(self) -> dict[str, str]:
         """The installed versions."""
         return self._versions
+
+    def machine(self) -> dict[str, str]:
+        """The target by MindSpore's name; nothing of a CPU."""
+        return {} if self._device == "cpu" else {"device": _TARGETS[self._device]}
 
     def stand_ins(self) -> dict[str, str]:
         """The stand-ins that were called since the last model was built."""
@@ -132,16 +144,20 @@ class MindFormersBackend:
         """The model that the file's class builds from its own keys, with the framework's own initialisation."""
         import mindspore as ms
 
-        from .eager_stand_ins import widen_operators
+        from .eager_stand_ins import call_recorder, put_core_attention, widen_operators
 
         _forget_layouts()
         self.used.clear()
         self.used.update(used_hyper_parallel())
         self._wide.restore()
-        if blueprint.as_written:
+        if self._device == "cpu" and blueprint.as_written:
             widen_operators(self._wide, self.used)
+        # FlashAttention takes no float32.
+        plain_attention = self._device == "cpu" or not blueprint.as_written
+        if self._device != "cpu" and plain_attention:
+            put_core_attention(self._wide, call_recorder(self.used))
         ms.set_seed(seed)
-        with _CpuModel(blueprint), contextlib.redirect_stdout(None):
+        with _SmallModel(blueprint, plain_attention=plain_attention), contextlib.redirect_stdout(None):
             network = _network(blueprint.model["keys"])
         average_by_batch(network)
         return self._model(network, blueprint)
@@ -175,11 +191,19 @@ class CpuConfiguration(Patches):
         return self
 
 
-class _CpuModel(CpuConfiguration):
-    """The same, and the core attention that a CPU can run."""
+class _SmallModel(CpuConfiguration):
+    """The same, and the core attention of plain operators."""
 
-    def __enter__(self) -> _CpuModel:
+    def __init__(self, blueprint: Blueprint, *, plain_attention: bool) -> None:
+        super().__init__(blueprint)
+        self._plain_attention = plain_attention
+        if not plain_attention:
+            self.fixed.pop("use_flash_attention")
+
+    def __enter__(self) -> _SmallModel:
         super().__enter__()
+        if not self._plain_attention:
+            return self
         from mindformers.parallel_core.training_graph.base_models.gpt import gpt_layer_specs
 
         from .eager_stand_ins import CausalCoreAttention, EagerCoreAttention

@@ -104,10 +104,8 @@ def run_native_dtypes(
     ties: list[int] = []
     for seed in _TRIES if routes else _TRIES[:1]:
         progress(say.stage_as_written())
-        plain = [_first_pass(job, seed) for job in jobs]
         exact, rounded = (
-            _run_jobs(processes, plain),
-            _run_jobs(processes, [job._replace(blueprint=job.blueprint._replace(as_written=True)) for job in plain]),
+            _run_jobs(processes, each) for each in zip(*(_both_passes(job, seed) for job in jobs), strict=True)
         )
         failures = _failures(processes, exact) | _failures(processes, rounded)
         if failures:
@@ -135,6 +133,17 @@ def _with_errors(
 def _compute_dtype(config: Config) -> str:
     value = recipe_of(config).value(COMPUTE)
     return value if isinstance(value, str) and value in ULP else "float32"
+
+
+def jobs_as_written(job: Job, *, routes: bool) -> list[Job]:
+    """Every job that `run_native_dtypes` may ask of one side."""
+    return [one for seed in (_TRIES if routes else _TRIES[:1]) for one in _both_passes(job, seed)]
+
+
+def _both_passes(job: Job, seed: int) -> tuple[Job, Job]:
+    """The first pass in float32 and in the file's own types."""
+    plain = _first_pass(job, seed)
+    return plain, plain._replace(blueprint=plain.blueprint._replace(as_written=True))
 
 
 def _first_pass(job: Job, seed: int) -> Job:

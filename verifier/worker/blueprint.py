@@ -197,6 +197,10 @@ class Job(NamedTuple):
     trace: bool = False
     drops: bool = False
     """Trace the pass in which something is dropped."""
+    keeps: bool = False
+    """Weights and tokens are part of the answer."""
+    weights: str = ""
+    """The path of a file whose weights are used; empty for those that the seed draws."""
     uneven: bool = True
     """Half of what the second micro batch of a step says does not count, so that the two are not alike."""
 

@@ -19,7 +19,7 @@ import numpy as np
 from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from .blueprint import InputPlan, SamplePlan
 
@@ -62,6 +62,25 @@ def draw_weight(name: str, shape: Sequence[int], seed: int, *, rounded: bool = F
         drawn = _MATRIX_GAIN / np.sqrt(shape[-1]) * source.standard_normal(shape)
     single = drawn.astype(np.float32)
     return to_bfloat16(single) if rounded else single
+
+
+_WEIGHTS = "run-0/weight/"
+"""The beginning of a weight's name in a record; another file has the names alone."""
+
+
+def stored_weights(path: str, shapes: Mapping[str, Sequence[int]], *, rounded: bool) -> dict[str, Array]:
+    """A model's weights from an `.npz` by Megatron-Core name; ValueError if one is missing or has another shape."""
+    with np.load(path, allow_pickle=False) as stored:
+        names = {name.removeprefix(_WEIGHTS): name for name in stored.files}
+        missing = [name for name in shapes if name not in names]
+        if missing:
+            raise ValueError(f"{path} has no weight {missing[0]} ({len(missing)} of {len(shapes)} are missing)")
+        arrays = {name: stored[names[name]] for name in shapes}
+    for name, array in arrays.items():
+        if array.shape != tuple(shapes[name]) or array.dtype.kind != "f":
+            raise ValueError(f"{path}: {name} is {array.dtype} {array.shape}, the model needs {tuple(shapes[name])}")
+    single = {name: array.astype(np.float32) for name, array in arrays.items()}
+    return {name: to_bfloat16(array) if rounded else array for name, array in single.items()}
 
 
 def draw_gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Array:

@@ -84,6 +84,8 @@ class Place(NamedTuple):
     """What holds the framework, where the environment's own is not meant."""
     python: str | None = None
     """The interpreter, where it is not the one that runs."""
+    device: str = "cpu"
+    """`cpu`, `cuda` or `npu`."""
 
 
 HERE = Place()
@@ -98,6 +100,8 @@ class Worker:
         self.limits = limits or Limits()
         self.start_cost: dict[str, float] = {}
         self.peak_megabytes = 0.0
+        self.machine: dict[str, str] = {}
+        """The device by its own name, once the framework is imported."""
         self._folder = tempfile.TemporaryDirectory(prefix="accmap-verify-")
         self._log = open(os.path.join(self._folder.name, "log"), "wb+")  # noqa: SIM115 - lives as long as the process
         self._process: subprocess.Popen[bytes] | None = None
@@ -117,14 +121,15 @@ class Worker:
 
     def start(self) -> None:
         """Start the process, which begins to import its framework."""
-        folder, python = self._place
+        folder, python, device = self._place
         module = f"{__package__}.server"
         first = [os.path.abspath(folder)] if folder else []
         if python is None:
-            searched, words = sys.path, module_command(module, self.framework, first=first)
+            searched, words = sys.path, module_command(module, self.framework, device, first=first)
         else:
-            searched, words = environment_paths(), python_command(python, module, self.framework, first=first)
+            searched, words = environment_paths(), python_command(python, module, self.framework, device, first=first)
         environment = {
+            "GLOG_v": "4",  # fewer lines of MindSpore's, which looks it up when it is imported
             **os.environ,
             # For what the framework starts: the process itself is isolated from its variables.
             "PYTHONPATH": os.pathsep.join(path for path in (*first, *searched) if path),
@@ -178,6 +183,7 @@ class Worker:
                 return line
             if "ready" in line:
                 self.start_cost = {"seconds": line["seconds"], "cpu": line["cpu"]}
+                self.machine = line["machine"]
                 progress("imported")
             elif "stage" in line:
                 progress(line["stage"])

@@ -1,4 +1,4 @@
-"""The process that one framework runs in: `python -m accmap.verifier.worker.server FRAMEWORK`.
+"""The process that one framework runs in: `python -m accmap.verifier.worker.server FRAMEWORK [DEVICE]`.
 
 It reads one line of JSON per job, does the job and answers with one line; arrays travel as files beside the job.
 Whatever the framework prints goes to stderr, which the parent keeps as the tail of the log.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .session import Backend
 
 
-def main(framework: str) -> None:
+def main(framework: str, device: str = "cpu") -> None:
     """Serve jobs until standard input ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -32,12 +32,13 @@ def main(framework: str) -> None:
 
     started = time.perf_counter(), time.process_time()
     try:
-        backend = _backend(framework)
+        backend = backend_of(framework, device)
     except Exception as error:  # noqa: BLE001 - whatever a framework raises is the parent's finding
         traceback.print_exc()
         answer(failed=_reason(error))
         return
-    answer(ready=True, seconds=time.perf_counter() - started[0], cpu=time.process_time() - started[1])
+    cost = {"seconds": time.perf_counter() - started[0], "cpu": time.process_time() - started[1]}
+    answer(ready=True, **cost, machine=backend.machine())
 
     import numpy as np
 
@@ -49,7 +50,7 @@ def main(framework: str) -> None:
     gc.freeze()
 
     for line in sys.stdin:
-        with one_core() if framework in _SPINNING else contextlib.nullcontext():
+        with one_core() if framework in _SPINNING and device == "cpu" else contextlib.nullcontext():
             asked = json.loads(line)
             job = job_from_json(asked["job"])
             try:
@@ -69,15 +70,16 @@ _SPINNING = ("mindformers", "mindformers-dynamic")
 """Workers that run MindSpore operator by operator; a graph is compiled by many threads."""
 
 
-def _backend(framework: str) -> Backend:
+def backend_of(framework: str, device: str = "cpu") -> Backend:
+    """One framework, ready to build models on a device."""
     if framework == "megatron":
         from ..megatron.model import MegatronBackend
 
-        return MegatronBackend()
+        return MegatronBackend(device)
     if framework == "mindformers-dynamic":
         from ..mindformers.dynamic import DynamicBackend
 
-        return DynamicBackend()
+        return DynamicBackend(device)
     if framework == "mindformers-graph":
         from ..mindformers.graph import GraphBackend
 
@@ -85,7 +87,7 @@ def _backend(framework: str) -> Backend:
     if framework == "mindformers":
         from ..mindformers.model import MindFormersBackend
 
-        return MindFormersBackend()
+        return MindFormersBackend(device)
     from ..reference_model import ReferenceBackend
 
     return ReferenceBackend()
@@ -139,4 +141,4 @@ def one_core() -> Generator[None]:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -105,6 +105,10 @@ class Backend(Protocol):
         """Name and description of every stand-in that is in use."""
         ...
 
+    def machine(self) -> dict[str, str]:
+        """The device by its own name, and the kernels that the models use there; empty for a CPU."""
+        ...
+
 
 @runtime_checkable
 class Parsing(Protocol):
@@ -181,8 +185,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
             name: _statistics(array) for name, array in first.items() if name in values["trained"]
         }
     built = time.perf_counter(), time.process_time()
-    rounded = job.blueprint.rounded
-    drawn = {name: inputs.draw_weight(name, shape, job.seed, rounded=rounded) for name, shape in shapes.items()}
+    drawn = _weights_of(job, shapes, arrays)
     model.load(drawn)
     if job.trace:
         note("tracing")
@@ -209,6 +212,20 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
     values["seconds"] = {"build": built[0] - started[0], "run": ended[0] - built[0]}
     values["cpu"] = {"build": built[1] - started[1], "run": ended[1] - built[1]}
     return Outcome(values, arrays)
+
+
+def _weights_of(job: Job, shapes: Mapping[str, tuple[int, ...]], arrays: dict[str, Array]) -> dict[str, Array]:
+    """The weights that the seed draws or a file holds; they and the tokens are among the arrays if the job says so."""
+    rounded = job.blueprint.rounded
+    if job.weights:
+        drawn = inputs.stored_weights(job.weights, shapes, rounded=rounded)
+    else:
+        drawn = {name: inputs.draw_weight(name, shape, job.seed, rounded=rounded) for name, shape in shapes.items()}
+    if job.keeps:
+        arrays.update({f"weight/{name}": array for name, array in drawn.items()})
+        tokens = inputs.draw_tokens(job.inputs[0])
+        arrays.update({"input/tokens": tokens.tokens, "input/labels": tokens.labels, "input/counted": tokens.counted})
+    return drawn
 
 
 def _build_model(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
@@ -318,7 +335,8 @@ def _probe(
     values["clipped_norm"] = float(
         np.sqrt(sum(float(np.square(array, dtype=np.float64).sum()) for array in model.gradients().values()))
     )
-    trained = model.trained_names()
+    updated = model.trained_names()
+    trained = [name for name in drawn if name in updated]  # in one order, run after run
     for step in range(3):
         model.set_gradients(
             {
