@@ -250,7 +250,7 @@ def test_a_script_that_leaves_its_length_open_is_settled_too(accmap: Callable[..
     assert fields["run.train_steps"]["value"] == 2000
     assert fields["schedule.decay_steps"]["value"] == 2000
     assert lint(accmap, files, "--steps", "2000") == []
-    assert "--steps N settles it" in accmap("recipe", "a.sh", files=files).out
+    assert "Set --steps N" in accmap("recipe", "a.sh", files=files).out
 
 
 def test_a_length_that_a_file_states_stands(accmap: Callable[..., Any]) -> None:

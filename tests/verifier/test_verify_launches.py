@@ -65,7 +65,7 @@ def test_another_reading_is_named_with_both_values() -> None:
     assert from_launch.differing_readings(config, config, json.loads(json.dumps(same, default=str)), "en") == []
     (entry,) = from_launch.differing_readings(config, config, {"small": {"values": {"num_layers": 5}}}, "en")
     assert (entry.field, tuple(entry.values or ())) == ("num_layers", (4, 5))
-    assert "accmap reads num_layers of the launch in another way" in entry.reason
+    assert "read num_layers of the launch differently" in entry.reason
 
 
 def test_a_refusal_is_named_once_and_for_the_users_own_launch() -> None:

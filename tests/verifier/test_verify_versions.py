@@ -82,7 +82,7 @@ def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, d
     ("words", "side", "reason", "remedy"),
     [
         (["--megatron", "0.16"], "megatron", "0.16; installed is 0.12.3", "downloads megatron-core==0.16.1"),
-        (["--megatron", "main"], "megatron", "main", "no registry has a wheel of it: `--megatron-source"),
+        (["--megatron", "main"], "megatron", "main", "it has no published wheel: `--megatron-source"),
         (["--mindformers", "1.8"], "mindformers", "1.8; installed is 1.9.0", "`--closest` runs 1.9.0 instead"),
     ],
 )  # fmt: skip
