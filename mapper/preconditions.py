@@ -17,10 +17,12 @@ from ..schemas.megatron.effective import more_may_stand, unmet_requirements
 from ..schemas.megatron.forks import UNKNOWN_FLAGS, fork_of, may_take_stop
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
+from ..schemas.plain_values import brief_text
 from ..schemas.shared_words import join_words, mark
 from ..schemas.versions import TITLES, within
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of
+from .recipe.vocabulary import limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -93,7 +95,7 @@ def refusals(config: Config) -> tuple[Refusal, ...]:
 
 def startup_refusals(config: Config, recipe: Recipe) -> tuple[Refusal, ...]:
     """The conditions that a file which loads does not meet: when its run is built, or at the first step."""
-    return (*_by_builders(config, recipe), *_by_table(config, recipe))
+    return (*_by_size(config, recipe), *_by_builders(config, recipe), *_by_table(config, recipe))
 
 
 def require_accepted(config: Config, subjects: Collection[Subject] | None = None) -> None:
@@ -183,6 +185,23 @@ def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
         fields=_fields_of(keys, config, recipe),
         found_by="reader",
     )
+
+
+def _by_size(config: Config, recipe: Recipe) -> Iterator[Refusal]:
+    """The numbers that no framework's integer holds, and the counts that no machine has memory for."""
+    told: set[str] = set()
+    for name, entry in recipe.fields.items():
+        for key in () if entry.decided else entry.keys:
+            value = config.value(key)
+            limit = limit_of(name, value)
+            if limit is None or key in told:
+                continue
+            told.add(key)
+            why = say.is_at_most(key=key, most=limit, value=brief_text(value))
+            yield Refusal(
+                _subject(key, recipe), key, "number-too-large", *why.both(), f"{key}: {limit}", _span_of(config, key),
+                certain=True, fields=frozenset((name,)), found_by="table",
+            )  # fmt: skip
 
 
 def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:

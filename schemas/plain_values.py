@@ -85,7 +85,7 @@ _LARGEST = 3.4e38
 _SHOWN = 60
 
 
-def is_of_kind(value: object, kind: str) -> bool:
+def is_value_of(kind: str, value: object) -> bool:
     """True for a value of a kind: a count (`whole`), a finite number that float32 holds (`number`), a text."""
     if kind == "text":
         return isinstance(value, str)
@@ -96,7 +96,7 @@ def is_of_kind(value: object, kind: str) -> bool:
     return isinstance(value, (int, float)) and -_LARGEST <= value <= _LARGEST
 
 
-def shortened(value: object) -> str:
+def brief_text(value: object) -> str:
     """A value in a message: of a long one, the beginning."""
     if isinstance(value, int) and value.bit_length() > _BITS:
         value = hex(value)  # Python writes no more than 4,300 decimal digits

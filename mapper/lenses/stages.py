@@ -89,6 +89,8 @@ def _stages_from_ends(first: int | None, last: int | None, layers: int, stages: 
         return None
     if rounds <= 1:
         return [*row]
+    if rounds > _MOST_STAGES:
+        return None
     return None if any(stage % rounds for stage in row) else [[stage // rounds for stage in row]] * rounds
 
 
@@ -240,7 +242,7 @@ def _length(part: str) -> int | None:
 
 def _ranges_put(values: Values, scope: Scope) -> Written:
     chunks, size = _trainable_chunks(values[0], scope), integer(scope.field("parallel.pipeline_size"))
-    if chunks is None or not size or len(chunks) % size:
+    if not chunks or not size or len(chunks) % size:
         return (OMIT,)
     ranges: list[str] = []
     at = 0
@@ -343,7 +345,8 @@ def _config_put(values: Values, scope: Scope) -> Written:
             return True, False
         if items(count) is not None:
             return count, False
-        return [count] * (integer(scope.field("parallel.pipeline_size")) or 1), False
+        stages = integer(scope.field("parallel.pipeline_size")) or 1
+        return [count] * min(max(stages, 1), _MOST_STAGES), False
     return False, granularity == "selective"
 
 

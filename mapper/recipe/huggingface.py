@@ -27,6 +27,7 @@ from ..computed.results import (
     blend_frequencies,
     layers_in,
     pattern_of,
+    rotated_width,
     round_digits,
     sight,
     spectrum,
@@ -34,7 +35,7 @@ from ..computed.results import (
 )
 from .messages_compiled import say
 from .values import Recipe, RecipeValue, Unmapped
-from .vocabulary import vocabulary
+from .vocabulary import is_of_kind, vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +59,9 @@ def huggingface_recipe(config: Config) -> Recipe:
     for name, versions, expression in rows:
         if config.framework_version in versions:
             field = field_named(name)
-            found[field] = _as_switch(field, values.answer(expression))
+            entry = _as_switch(field, values.answer(expression))
+            fits = is_of_kind(field, entry.value)
+            found[field] = entry if fits else entry._replace(value=None, decided=False)
     fields: dict[FieldName, RecipeValue] = {
         field_named(name): _name_family(entry, spec.default)
         for name, spec in vocabulary().items()
@@ -310,7 +313,7 @@ def rotary(fields: Fields) -> tuple[tuple[float, ...], float] | None:
     head = "attention.latent.qk_rope_head_dim" if fields["attention.latent.enabled"] else "attention.head_dim"
     dim = int(whole(fields[head]) * fields["position.rotary_fraction"])
     base = float(fields["position.rotary_base"])
-    plain = tuple(1.0 / base ** (number / dim) for number in range(0, dim, 2))
+    plain = tuple(1.0 / base ** (number / dim) for number in range(0, rotated_width(dim), 2))
     if kind == "yarn":
         return _yarn(fields, plain, dim, base)
     if fields["position.scaling.enabled"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,10 +73,36 @@ _CLASSES: dict[str, tuple[type, ...]] = {
 _KINDS = {kind: tuple(found for name in names for found in _CLASSES[name]) for kind, names in _JSON_TYPES.items()}
 
 
+_COUNTED = frozenset(
+    (
+        "model.num_layers", "model.encoder_num_layers", "model.decoder_num_layers", "mtp.num_layers",
+        "moe.num_experts", "parallel.pipeline_size", "parallel.virtual_pipeline_size", "parallel.tensor_size",
+        "parallel.expert_size",
+    )
+)  # fmt: skip
+"""Numbers of things of which lists are made, one entry for each."""
+_MOST_COUNTED = 100_000
+_BITS = 64
+
+
 def is_of_kind(field: FieldName, value: Value) -> bool:
-    """True if a value is one that the field can have: a list is no number, and True is none either."""
+    """True if a value is one that the field can have: a list is no number, and True is none either.
+
+    A number that no framework's integer holds is none, and neither is a count that no machine has memory for.
+    """
     kinds = _KINDS.get(vocabulary()[field].type)
-    return kinds is None or value.__class__ in kinds
+    return kinds is None or (
+        value.__class__ in kinds and (value.__class__ is not int or limit_of(field, value) is None)
+    )
+
+
+def limit_of(field: FieldName, value: Value) -> int | None:
+    """The largest number that a field can have, if a value exceeds it."""
+    if value.__class__ is not int or -_MOST_COUNTED <= (number := cast("int", value)) <= _MOST_COUNTED:
+        return None
+    if field in _COUNTED and number > 0:
+        return _MOST_COUNTED
+    return None if number.bit_length() < _BITS else 2 ** (_BITS - 1) - 1
 
 
 def json_schema() -> dict[str, object]:

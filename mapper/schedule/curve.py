@@ -235,11 +235,14 @@ def loss_scale_curve(scale: LossScale) -> Curve:
     return constant_curve(single(scale.value), "float64")
 
 
+_MOST_WINDOWS = 400
+
+
 def _windows(most: int, least: int) -> list[int]:
     """The windows an adaptive loss scale climbs through, shortest first."""
     current: float = most
     found = [most]
-    while current > least:
+    while current > least and len(found) < _MOST_WINDOWS:
         if current > 100:
             current = int(current / 2 / 100) * 100
         elif current == 100:

@@ -6,7 +6,7 @@ from ..config import Config, Setting
 from ..diagnostic import UnreadableError, diagnose
 from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..message import NOTHING, verbatim
-from ..plain_values import is_list, is_mapping, is_of_kind, shortened
+from ..plain_values import brief_text, is_list, is_mapping, is_value_of
 from ..source import SourceText, Span
 from ..versions import default_name, minor_of, names, nearest_version, number_of
 from .messages_compiled import say
@@ -109,7 +109,7 @@ def _odd_values(keys: Mapping[str, Any]) -> list[tuple[str, str, str, object]]:
     found: list[tuple[str, str, str, object]] = []
     for key, value in keys.items():
         kind, may_be_null = KINDS.get(key, ("", True))
-        if kind and not (value is None and may_be_null) and not is_of_kind(value, kind):
+        if kind and not (value is None and may_be_null) and not is_value_of(kind, value):
             found.append((key, key, kind, value))
         if key in ROTARY_SECTIONS and is_mapping(value):
             odd = ((name, inner) for name, inner in value.items() if not _is_plain(inner, name in ROTARY_NUMBERS))
@@ -120,12 +120,12 @@ def _odd_values(keys: Mapping[str, Any]) -> list[tuple[str, str, str, object]]:
 def _is_plain(value: object, is_numeric: bool) -> bool:
     if value is None or is_list(value):
         return True
-    return is_of_kind(value, "number") or (isinstance(value, (str, bool)) and not is_numeric)
+    return is_value_of("number", value) or (isinstance(value, (str, bool)) and not is_numeric)
 
 
 def _unusable(key: str, kind: str, value: object, version: str) -> Problem:
     expected = {"whole": say.kind_whole, "number": say.kind_number, "text": say.kind_text}[kind]()
-    return say.value_of_another_kind(key=key, expected=expected, value=shortened(value), version=version)
+    return say.value_of_another_kind(key=key, expected=expected, value=brief_text(value), version=version)
 
 
 def _require_own(
