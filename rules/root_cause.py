@@ -363,11 +363,18 @@ class _Links:
             if other.kind.code not in words or other.file != entry.file:
                 continue
             if entry.kind.code not in ROLES["ignored-section"]:
-                if other.span == entry.span:
+                if other.span == entry.span and self._is_written_or_named(entry, other):
                     return cause
             elif (section := self._section(other)) is not None and section == self._section(entry):
                 return cause
         return None
+
+    def _is_written_or_named(self, entry: Diagnostic, other: Diagnostic) -> bool:
+        """True if two findings about one place are about one thing: all that a file lacks stands at one place."""
+        span, condition = entry.span, dict(entry.values).get("condition")
+        if span is None or span[:2] != span[2:4] or condition is None:
+            return True
+        return str(dict(other.values).get("at")) in _NAME.findall(str(condition))
 
     def _section(self, entry: Diagnostic) -> str | None:
         """The section that a finding of a YAML stands in."""
