@@ -46,6 +46,8 @@ _ASIDE = re.compile(
     r"^i(d|dx|ndex)$|_id$|stderr|alias|version|n-shot|num_fewshot|^config|^date|timestamp|seed|git_hash|sample|^num$|count|higher_is"
 )
 """Numbers of a report that are no scores."""
+_DEEPEST_RECORDS = 4
+_NAMES = frozenset(NAMES)
 _SAMPLE = 50
 """Records that tell a file of answers from a report of scores."""
 _LINE = re.compile(
@@ -263,20 +265,33 @@ def _refuse_answers(path: str, line: str) -> None:
         first = json.loads(line)
     except (ValueError, RecursionError):
         return
-    _refuse_records(path, [first])
+    if isinstance(first, dict) and _is_answer(as_object(first)):
+        raise _unreadable(path, say.scores_are_answers())
 
 
 def _refuse_records(path: str, written: Any) -> None:
-    """UnreadableError if a report is a list or an object of records, each with a question and its answer."""
-    listed: list[Any] = list(as_object(written).values()) if isinstance(written, dict) else as_list(written)
-    records = [as_object(one) for one in listed if isinstance(one, dict)]
-    if records and len(records) == len(listed) and all(map(_is_answer, records[:_SAMPLE])):
-        raise _unreadable(path, say.scores_are_answers())
+    """UnreadableError if a report holds records of single questions: a list or an object of answers, however deep."""
+    waiting: list[tuple[Any, int]] = [(written, 0)]
+    for value, depth in waiting:
+        listed: list[Any] = list(as_object(value).values()) if isinstance(value, dict) else as_list(value)
+        records = [as_object(one) for one in listed[:_SAMPLE] if isinstance(one, dict)]
+        if records and len(records) == len(listed[:_SAMPLE]) and all(map(_is_answer, records)):
+            raise _unreadable(path, say.scores_are_answers())
+        if isinstance(value, list) and records and not any(_is_named(record) for record in records):
+            raise _unreadable(path, say.scores_without_names())
+        if depth < _DEEPEST_RECORDS:
+            waiting += ((one, depth + 1) for one in listed[:_SAMPLE] if isinstance(one, (dict, list)))
+
+
+def _is_named(record: Mapping[str, Any]) -> bool:
+    """True if a record says what it is of, or holds further reports."""
+    return not _NAMES.isdisjoint(record) or any(isinstance(one, (dict, list)) for one in record.values())
 
 
 def _is_answer(members: Iterable[str]) -> bool:
     names = set(members)
-    return not names.isdisjoint(ANSWERS) and not names.isdisjoint((*QUESTIONS, *QUESTION_IDS))
+    asked = not names.isdisjoint((*QUESTIONS, *QUESTION_IDS)) or "text" in names
+    return asked and ("text" in names or not names.isdisjoint(ANSWERS))
 
 
 def _json(path: str, text: str) -> Any:
@@ -511,6 +526,7 @@ def _number(written: Any) -> float | None:
 
 _LISTS = {"n-samples": "samples", "n-shot": "shots", "versions": "version"}
 _COLUMNS = ("version", "mode")
+_COUNT = re.compile(r"num|count|total|n_samples|num_(samples|questions)|samples|questions", re.IGNORECASE)
 _LOWER = re.compile(r"perplexity|bits_per_byte|(^|[/_])(ppl|wer|cer|mse|mae|brier_score)$|loss$")
 """Metrics of which less is better, whatever a report says of them."""
 
@@ -568,6 +584,8 @@ def _of_report(report: Any) -> Settings:
             known = value.get("effective") if isinstance(value, dict) else value  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
             if isinstance(known, (int, float, str)):
                 settings[task, what] = str(known)
+    for task, count in _counts(whole, ""):
+        settings.setdefault((task, "samples"), str(count))
     lower = {
         f"{task}/{metric}"
         for task, metrics in _items_of(whole.get("higher_is_better"))
@@ -575,6 +593,17 @@ def _of_report(report: Any) -> Settings:
         if higher is False
     }
     return Settings(settings, frozenset(lower))
+
+
+def _counts(written: Any, path: str, depth: int = 0) -> Iterator[tuple[str, int]]:
+    """How many questions each part of a report is of; a report as a whole is called as a single score is."""
+    entries = list(_named_items(as_list(written))) if isinstance(written, list) else _items_of(written)
+    for key, value in entries if depth <= 4 else ():
+        name = f"{path}/{key}" if path else key
+        if isinstance(value, int) and not isinstance(value, bool) and _COUNT.fullmatch(key):
+            yield path or ALONE, value
+        elif isinstance(value, (dict, list)) and key not in _LISTS:
+            yield from _counts(value, name, depth + 1)
 
 
 def _items_of(written: Any) -> list[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from ...evidence.answers_compiled import check_scores_json, check_tokenizers_jso
 from ...evidence.data.names_compiled import PROBES
 from ...evidence.data.tokenizer import is_tokenizer, named_tokenizer
 from ...evidence.data.tokenizer_comparison import compare, first_difference, open_tokenizer
-from ...evidence.scores import TOLERANCE, check_scores, read_scores, setting_differences
+from ...evidence.scores import ALONE, TOLERANCE, check_scores, read_scores, setting_differences
 from ...schemas.border.file_input import read_text
 from ...schemas.border.file_output import write_text
 from ...schemas.border.text_output import emit, json_text, page, paint
@@ -154,9 +154,9 @@ def run_scores(args: CheckScoresArgs) -> int:
 
 def _setting_differences(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
     """The tasks among those compared of which the two reports say that they were not evaluated alike."""
-    tasks = {row.name.partition("/")[0] for row in found.rows}
+    tasks = {ALONE, *(row.name.partition("/")[0] for row in found.rows)}
     for one in (*setting_differences(*reports), *found.other_metrics):
-        if one.task in tasks:
+        if one.task.partition("/")[0] in tasks:
             values = f"{one.scores} | {one.benchmark}"
             en, zh = (
                 f"{say.page('score_setting', language)(cast('Any', one.what))} {values}" for language in ("en", "zh")
