@@ -273,14 +273,18 @@ def _refuse_records(path: str, written: Any) -> None:
     """UnreadableError if a report holds records of single questions: a list or an object of answers, however deep."""
     waiting: list[tuple[Any, int]] = [(written, 0)]
     for value, depth in waiting:
-        listed: list[Any] = list(as_object(value).values()) if isinstance(value, dict) else as_list(value)
-        records = [as_object(one) for one in listed[:_SAMPLE] if isinstance(one, dict)]
-        if records and len(records) == len(listed[:_SAMPLE]) and all(map(_is_answer, records)):
+        listed = _first_values(value)
+        records = [as_object(one) for one in listed if isinstance(one, dict)]
+        if records and len(records) == len(listed) and all(map(_is_answer, records)):
             raise _unreadable(path, say.scores_are_answers())
         if isinstance(value, list) and records and not any(_is_named(record) for record in records):
             raise _unreadable(path, say.scores_without_names())
         if depth < _DEEPEST_RECORDS:
-            waiting += ((one, depth + 1) for one in listed[:_SAMPLE] if isinstance(one, (dict, list)))
+            waiting += ((one, depth + 1) for one in listed if isinstance(one, (dict, list)))
+
+
+def _first_values(value: Any) -> list[Any]:
+    return (list(as_object(value).values()) if isinstance(value, dict) else as_list(value))[:_SAMPLE]
 
 
 def _is_named(record: Mapping[str, Any]) -> bool:

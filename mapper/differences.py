@@ -83,7 +83,9 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
         a, b = (
             one._replace(
                 unmapped=tuple(
-                    key for key in one.unmapped if one.framework == "huggingface" or key.impact == "numerics"
+                    key
+                    for key in one.unmapped
+                    if one.framework == "huggingface" or key.impact == "numerics" or key.key.startswith(GENERATION)
                 )
             )
             for one in (a, b)
@@ -198,6 +200,10 @@ def _computed_status(left: Found | None, right: Found | None) -> Verdict | None:
     return "equal" if is_same_quantity(left.value, right.value) else "different"
 
 
+GENERATION = "generation."
+"""What the names of settings of inference begin with: both sides have them under one name."""
+
+
 def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
     """Keys that no field takes up: of one framework they are compared by name, across frameworks they stand alone.
 
@@ -205,7 +211,7 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
     """
     left = {entry.key: entry for entry in a.unmapped}
     right = {entry.key: entry for entry in b.unmapped}
-    shared = left.keys() & right.keys() if a.framework == b.framework else frozenset[str]()
+    shared = {key for key in left.keys() & right.keys() if a.framework == b.framework or key.startswith(GENERATION)}
     for key, entry in left.items():
         one = _unmapped_value(entry)
         if key not in shared:

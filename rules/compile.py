@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ROOM = Path(__file__).resolve().parent
 CATALOG = ROOM / "catalog"
 EXPLAINED = ROOM / "explained"
-PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN", "DEF")
+PREFIXES = ("SYN", "MAP", "NET", "MOE", "OPT", "SCH", "WGT", "PRC", "PAR", "RCP", "DAT", "ENV", "RUN", "INF", "DEF")
 READERS = (
     "schemas", "schemas.shell", "schemas.megatron", "schemas.mindformers", "schemas.huggingface", "mapper.schedule",
     "mapper.translate",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..schemas.diagnostic import EFFECTS, Diagnostic, Kind, Related, deduplicate, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, named_module
-from ..schemas.file_kind import SAID_FIRST, trains_gpt
+from ..schemas.file_kind import SAID_FIRST, runs_inference, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
 from ..schemas.message import verbatim
 from .adjustments import attribute_refusals, downgrade_inert_keys
@@ -16,7 +16,7 @@ from .catalog_compiled import ROLES, YIELDS_TO
 from .comparison import DIFFERENCES, differences
 from .messages_compiled import say
 from .places import places_of
-from .registry import compared_fields, functions, rule
+from .registry import compared_fields, functions, inference_functions, rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -118,10 +118,14 @@ class _Run:
                 self.found.append(_where_it_stands(problem))
 
     def all_rules(self, more: Sequence[Rule]) -> bool:
-        """Everything that is found, each once; False for what is no training of a GPT model, which has no rules."""
+        """Everything that is found, each once; False if a file does not train a GPT model."""
         self.problems()
-        # What else there is was said by the reader.
+        # What else there is was said by the reader; inference has rules of its own.
         if not all(trains_gpt(side.config) for side in self.subject.sides):
+            if all(runs_inference(side.config) for side in self.subject.sides):
+                for entry in inference_functions(self.subject.profile):
+                    if self.selection.is_enabled(entry.code):
+                        self.function(entry, self.subject)
             return False
         self.rules(more)
         self.found = self.settle()

@@ -76,6 +76,11 @@ def functions(frameworks: frozenset[str], profile: str, *, is_pair: bool) -> tup
 _applying: dict[tuple[frozenset[str], str, bool], tuple[Rule, ...]] = {}
 
 
+def inference_functions(profile: str) -> tuple[Rule, ...]:
+    """The rules about inference configurations."""
+    return tuple(rule(code, profile) for code, row in RULES.items() if row[_SCOPE] == "inference")
+
+
 def _applies_to(scope: str, frameworks: frozenset[str], *, is_pair: bool) -> bool:
     return scope == "any" or scope in frameworks or (scope == "pair" and is_pair)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ..schemas.source import Span
     from .subject import Side, Subject
 
-Scope: TypeAlias = "Literal['pair', 'megatron', 'mindformers', 'any']"
+Scope: TypeAlias = "Literal['pair', 'megatron', 'mindformers', 'any', 'inference']"
 RuleKind: TypeAlias = "Literal['rule', 'checklist-item', 'advisory']"
 PlaceKind: TypeAlias = "Literal['field', 'key', 'environment', 'launch', 'file', 'span']"
 

@@ -20,6 +20,8 @@ class Folder(NamedTuple):
     recipe: Recipe
     key: str | None
     """The key of the run that names its folder; None where it was named beside the run."""
+    beside: Mapping[str, Mapping[str, object]] = {}
+    """The files that hold settings of inference, by name; read for an inference configuration only."""
 
 
 class Side(NamedTuple):

@@ -28,6 +28,7 @@ SAID_FIRST = frozenset((_NO_TRAINING, _OTHER_YAML, _POST_TRAINING))
 TRAINING = "training"
 POST_TRAINING = "post-training"
 OTHER_MODEL = "other-model"
+INFERENCE = "inference"
 _WITH_SCHEDULE = (TRAINING, POST_TRAINING, OTHER_MODEL, "inference", "evaluation")
 """What may state a schedule: a YAML for inference is often the one for training with another `run_mode`."""
 _FEW = 4
@@ -57,6 +58,11 @@ def unknown_class(config: Config) -> Diagnostic | None:
 def trains_gpt(config: Config) -> bool:
     """True if a file is the training of a GPT model."""
     return config.purpose is None or config.purpose.trains_gpt
+
+
+def runs_inference(config: Config) -> bool:
+    """True if a file is an inference configuration of either framework."""
+    return config.purpose is not None and config.purpose.kind == INFERENCE
 
 
 def require_training(config: Config) -> None:
@@ -341,7 +347,8 @@ def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpo
     found = next((entry for entry in RUN_MODES if str(run_mode).startswith(entry[0])), None)
     if found is None:
         return None
-    problem = diagnose(say.this_is(about=Words(found[2], found[3])), file, span)
+    said = say.this_runs_inference if found[1] == INFERENCE else say.this_is
+    problem = diagnose(said(about=Words(found[2], found[3])), file, span)
     return Purpose(found[1], problem)
 
 
@@ -445,5 +452,6 @@ def _purpose_of_entry(entry: Sequence[Any], file: str, span: Span | None, *, nam
     if kind == POST_TRAINING:
         problem = say.post_training(about=about, lost=Words(lost, lost_zh))
     else:
-        problem = (say.other_model if kind == OTHER_MODEL else say.no_training)(name=name, about=about)
+        said = {OTHER_MODEL: say.other_model, INFERENCE: say.program_runs_inference}.get(kind, say.no_training)
+        problem = said(name=name, about=about)
     return Purpose(kind, diagnose(problem, file, span), parser == "own")

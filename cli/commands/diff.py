@@ -9,6 +9,7 @@ from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_output import deliver
 from ...schemas.border.text_output import json_text, page, paint
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.file_kind import runs_inference
 from ...schemas.plain_values import json_value
 from ...schemas.shared_words import list_words, term
 from ..exit_codes import BAD, FINE
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ...mapper.differences import Comparison, Difference, Found
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Language
+    from ...schemas.source import SourceText
     from ..arguments_compiled import DiffArgs
     from ..pages.document import Cell, Document, Table
 
@@ -38,6 +40,16 @@ def run(args: DiffArgs) -> int:
     configs = load_two(args.files, args.reading, versions, args.stdin_filename, model=True)
     tell_refusals(configs, args.lang)
     sides = [recipe_of(config) for config in configs]
+    if any(map(runs_inference, configs)):
+        from ...rules.catalog.inference import add_generation
+        from ..inputs import open_input
+        from ..linting.file_groups import files_beside
+
+        def open_beside(name: str) -> SourceText:
+            return open_input(name, args.reading)[0]
+
+        folders = [files_beside(one.file, open_beside) if one.framework == "huggingface" else {} for one in configs]
+        sides = add_generation(configs, sides, folders)
     found = compare(configs, sides)
     if args.format == "json":
         deliver(json_text(found.to_json(sides, args.lang)), args.output, force=args.force)

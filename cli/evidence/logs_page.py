@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, thin_rows
-from ...evidence.logs.criteria import percent
+from ...evidence.logs.departure import percent
 from ..messages_compiled import say
 from ..pages.document import Cell, Chart, Curve, Document, Row, Section, Table, Verdict, Words, bullets, cells, note
 from ..reference.known_defects import title
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ...evidence.logs.comparison import Comparison
-    from ...evidence.logs.criteria import Criterion
+    from ...evidence.logs.departure import Criterion
     from ...evidence.logs.run import Run
     from ...schemas.diagnostic import Language
     from ..pages.document import Part, Tone

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, LOSS
 from ...evidence.logs.comparison import Comparison, compare
-from ...evidence.logs.criteria import figure
+from ...evidence.logs.departure import figure
 from ...evidence.logs.verdict import NOTHING_MORE, overall_answer, usable_alone
 from ...schemas.border.text_output import csv_text, paint, trust_text
 from ...schemas.border.text_output import page as as_page
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ...evidence.logs.alignment import Pair
-    from ...evidence.logs.criteria import Criterion
+    from ...evidence.logs.departure import Criterion
     from ...evidence.logs.run import Run
     from ...evidence.logs.verdict import Answer, Experiment, Grounds
     from ...mapper.recipe.values import Recipe

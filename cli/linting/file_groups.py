@@ -9,7 +9,7 @@ from ...schemas.border.file_input import require_inside, require_no_way_out
 from ...schemas.border.inputs import names_in
 from ...schemas.diagnostic import Diagnostic, UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING
-from ...schemas.file_kind import trains_gpt, without_training
+from ...schemas.file_kind import runs_inference, trains_gpt, without_training
 from ...schemas.messages_compiled import say
 from ..argument_parser import UsageError, branches_of
 from ..configuration import confining_folder
@@ -108,7 +108,11 @@ class Gathering:
             yield self._pair_in_order(rest)
             rest = [name for name in rest if not self._trains(name)]
         elif self._are_two_of_one_framework(rest):
-            yield self._group(*self._sides.values())
+            sides = list(self._sides.values())
+            if runs_inference(sides[0].config):  # a model's own settings are no fields of the recipe
+                yield tuple(sorted(sides, key=lambda side: side.framework))
+            else:
+                yield self._group(*sides)
             rest = []
         elif len(self._names) == len(rest) == len(self._sides) == 2:
             self._half(*self._sides.values())
@@ -129,7 +133,8 @@ class Gathering:
         if not self._settings.pairs_alike or not len(names) == len(self._names) == len(self._sides) == 2:
             return False
         one, other = self._sides.values()
-        return one.framework == other.framework and _are_comparable(one, other)
+        alike = one.framework == other.framework or runs_inference(one.config)
+        return alike and _are_comparable(one, other)
 
     def _pair_in_order(self, names: Sequence[str]) -> tuple[Side, ...]:
         """The script and the YAML among the names; of two that a person named, the script last if it was named last."""
@@ -148,7 +153,7 @@ class Gathering:
 
             side = self._sides.pop(file)
             self._names.remove(name)
-            self._model = Folder(side.recipe, None)
+            self._model = side.model or Folder(side.recipe, None)
             self._remarks.update({f"{file} {at}": one for at, one in enumerate(side.config.problems)})
 
     def is_one_pair(self, names: Sequence[str]) -> bool:
@@ -301,7 +306,7 @@ def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
 
 
 def _are_comparable(*sides: Side) -> bool:
-    return all(trains_gpt(side.config) for side in sides)
+    return all(trains_gpt(side.config) for side in sides) or all(runs_inference(side.config) for side in sides)
 
 
 def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool = False) -> Side:
@@ -327,7 +332,32 @@ def read_side(name: str, settings: Settings, reader: Reader, *, strictly: bool =
     if branches:
         options = options._replace(branches={**branches_of(branches, "branch"), **options.branches})
     config = config_of(source, options, path=source.name, open_file=opened, list_directory=names_in)
-    return Side(config, recipe_of(config), source, _model_of(config, opened, options.transformers))
+    recipe, model = recipe_of(config), _model_of(config, opened, options.transformers)
+    if config.framework == "huggingface":
+        from ...rules.subject import Folder
+
+        model = Folder(recipe, None, files_beside(source.name, opened))
+    elif model is not None and runs_inference(config):
+        model = model._replace(beside=files_beside(model.recipe.file, opened))
+    return Side(config, recipe, source, model)
+
+
+def files_beside(path: str, opened: Callable[[str], SourceText]) -> dict[str, Mapping[str, object]]:
+    """The files of a model's folder that hold settings of inference, as far as they are there and whole."""
+    import json
+
+    from ...mappings.inference_compiled import FOLDER_FILES
+
+    files: dict[str, Mapping[str, object]] = {}
+    for name in FOLDER_FILES:
+        try:
+            text = opened(os.path.join(os.path.dirname(path), name)).text
+            content: object = json.loads(text) if name.endswith(".json") else {"text": text}
+        except (UnreadableError, ValueError, RecursionError):
+            continue
+        if isinstance(content, dict):
+            files[name] = content
+    return files
 
 
 def _model_of(config: Config, opened: Callable[[str], SourceText], version: str | None) -> Folder | None:

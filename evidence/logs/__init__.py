@@ -12,8 +12,8 @@ One module a step of the answer:
   be compared: MindSpore Transformers' loss contains the auxiliary losses, Megatron's `lm loss` does not.
 - `departure` locates wrong single steps and the step from which two curves stay apart; `verdict_evidence` compares the
   other columns and lists what cannot be compared.
-- `verdict` judges by the standard, by the learning-rate-0 experiment or by the band of two benchmark runs, with
-  `criteria`; `comparison` is all of it for several runs.
+- `verdict` judges by the standard, by the learning-rate-0 experiment or by the band of two benchmark runs;
+  `comparison` is all of it for several runs.
 
 A value that a line does not have is `ABSENT`. NaN and infinities stay in the run and make it a bad one: Megatron
 leaves a NaN mean out of its line, so a line without its loss is read as NaN unless every iteration was skipped.

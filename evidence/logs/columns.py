@@ -92,3 +92,12 @@ def thin_rows(values: Sequence[float], most: int = POINTS) -> list[int]:
             if odd is None:
                 rows.add(max(known, key=values.__getitem__))
     return sorted(rows)
+
+
+ODD, WRONG, CERTAIN = (0.005, 0.005), (0.01, 0.01), (0.1, 0.1)
+"""Limits of one step's difference: absolute, and as a share. `CERTAIN` is ten times the limit of a mean."""
+
+
+def exceeds(size: float, level: float, limits: tuple[float, float]) -> bool:
+    """True if a difference is beyond an absolute limit and beyond one that is a share."""
+    return size > limits[0] and size > limits[1] * level

@@ -28,12 +28,11 @@ from array import array
 from bisect import bisect_left, bisect_right
 from operator import sub
 from statistics import median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.fast_records import NamedTuple
 from .alignment import Pair
-from .columns import ABSENT, GRAD_NORM, LOSS, SKIPPED
-from .criteria import CERTAIN, ODD, WRONG, Criterion, exceeds, figure
+from .columns import ABSENT, CERTAIN, GRAD_NORM, LOSS, ODD, SKIPPED, WRONG, exceeds
 from .messages_compiled import say
 
 if TYPE_CHECKING:
@@ -42,6 +41,39 @@ if TYPE_CHECKING:
     from ...schemas.message import Words
     from .alignment import Alignment
     from .run import Run
+
+Status = Literal["pass", "fail", "undecided", "info"]
+
+
+class Criterion(NamedTuple):
+    """One thing that was judged."""
+
+    name: str
+    status: Status
+    said: Words
+    value: float | None = None
+    limit: float | None = None
+    step: int | None = None
+    decides: bool = True
+    """Whether the answer depends on it, or it is there to be known."""
+
+    @property
+    def label(self) -> Words:
+        """Its name for a person."""
+        return getattr(say, f"criterion_{self.name.replace(' ', '_')}")()
+
+
+def figure(value: float) -> str:
+    """A loss or a norm."""
+    return f"{value:.6g}"
+
+
+def percent(share: float) -> str:
+    """A share."""
+    if math.isnan(share):
+        return "nan"
+    return "∞" if math.isinf(share) else f"{share * 100:.3g}%"
+
 
 LASTING = WRONG
 BLOCK = 16

@@ -313,11 +313,11 @@ class Records:
         elif _is_step(total):
             self._longest = max(self._longest, int(total))
         whole = int(float(epoch)) if _is_step(epoch) else 0
-        columns = {LOSS: loss, **self._further(values)}
+        columns = {LOSS: loss, **self._columns_beside_loss(values)}
         told = "".join(f" {name}: {value} |" for name, value in columns.items())
         return MARK + f"{whole % 10**6} {int(float(place))} |{told} end: 0 |".encode()
 
-    def _further(self, values: Mapping[str, str]) -> dict[str, str]:
+    def _columns_beside_loss(self, values: Mapping[str, str]) -> dict[str, str]:
         """The columns beside the loss under our names."""
         columns: dict[str, str] = {}
         for name, value in values.items():

@@ -23,8 +23,19 @@ from typing import TYPE_CHECKING
 
 from ...mapper.weights import beside_the_weights
 from ...schemas.fast_records import NamedTuple
-from .columns import ABSENT, GRAD_NORM, LEARNING_RATE, LM_LOSS, LOSS, NAN_ITERATIONS, SKIPPED, present, thin_rows
-from .criteria import ODD, exceeds
+from .columns import (
+    ABSENT,
+    GRAD_NORM,
+    LEARNING_RATE,
+    LM_LOSS,
+    LOSS,
+    NAN_ITERATIONS,
+    ODD,
+    SKIPPED,
+    exceeds,
+    present,
+    thin_rows,
+)
 from .line_forms import RATE_SHIFTS
 from .messages_compiled import say
 from .sources import problem

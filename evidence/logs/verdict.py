@@ -31,8 +31,17 @@ from ...schemas.shared_words import join_words
 from ...schemas.verdict import Unseen, conclude
 from .alignment import same_windows
 from .columns import ABSENT, LEARNING_RATE, SKIPPED
-from .criteria import Criterion, figure, percent
-from .departure import NORM_DECIMALS, departure, drop_skipped, norm_share, oddities, single_steps
+from .departure import (
+    NORM_DECIMALS,
+    Criterion,
+    departure,
+    drop_skipped,
+    figure,
+    norm_share,
+    oddities,
+    percent,
+    single_steps,
+)
 from .local_norms import FIRST_STEPS
 from .messages_compiled import say
 from .verdict_evidence import (
@@ -52,8 +61,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from .alignment import Alignment, Pair
-    from .criteria import Status
-    from .departure import Departure
+    from .departure import Departure, Status
     from .local_norms import Matching
     from .run import Run
     from .verdict_evidence import Correlation, Settings

@@ -12,7 +12,7 @@ from ...mappings.keys_compiled import MODEL_DIRECTORY, MODEL_TYPE, OLDER_CLASS
 from ...mappings.tables import field_named, table
 from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.file_kind import unknown_class
+from ...schemas.file_kind import runs_inference, unknown_class
 from ...schemas.megatron.forks import fork_of
 from ...schemas.plain_values import is_on
 from ...schemas.shell.scanner import is_whole_number
@@ -149,7 +149,12 @@ def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
 
 
 def recipe_of(config: Config) -> Recipe:
-    """The recipe of a file; of a file that is not a GPT training run every field is undecided."""
+    """The recipe of a file; of a file that is not a GPT training run every field is undecided.
+
+    Of an inference configuration those of the network are known.
+    """
+    if runs_inference(config) and config.framework == "mindformers":
+        return _network_alone(RecipeReading(config).recipe())
     if config.purpose is not None and not config.purpose.trains_gpt:
         return _undecided_recipe(config)
     if config.framework == "huggingface":
@@ -157,6 +162,19 @@ def recipe_of(config: Config) -> Recipe:
 
         return huggingface_recipe(config)
     return RecipeReading(config).recipe()
+
+
+_OF_THE_NETWORK = ("model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.", "precision.")
+
+
+def _network_alone(recipe: Recipe) -> Recipe:
+    """The recipe of a file that trains nothing: what it does not write and what is no network is undecided."""
+    nothing = RecipeValue(None, "default", decided=False)
+    fields = {
+        name: value if value.origin == "explicit" and name.startswith(_OF_THE_NETWORK) else nothing
+        for name, value in recipe.fields.items()
+    }
+    return recipe._replace(fields=fields, unmapped=())
 
 
 def _undecided_recipe(config: Config) -> Recipe:

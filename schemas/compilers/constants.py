@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TABLES = {
     "schemas/addresses": "Addresses at which accmap is published",
     "mappings/keys": "Keys that are asked for by what they are",
+    "mappings/inference": "Settings of inference",
     "schemas/megatron/names": "Flags that stand for others",
     "schemas/mindformers/launch_options": "The options of run_mindformer.py, and keys at the top",
     "evidence/score_names": "Columns of evaluation reports",

@@ -191,13 +191,15 @@ def parent(path: str) -> str:
     return path[:at] if at >= 0 else ""
 
 
+_TEMPLATE = ".chat_template"
+"""A key whose text is a template for Jinja, of which the braces are a part."""
 _PLACEHOLDER = r"\$\{?[A-Za-z_]\w*\}?|\{\{.*?\}\}"
 
 
 def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
     """`value` with every text that holds a `${NAME}` or `{{ name }}` marked as undecided, and listed so."""
     if isinstance(value, str):
-        if ("$" in value or "{{" in value) and holds_placeholder(value):
+        if ("$" in value or "{{" in value) and not path.endswith(_TEMPLATE) and holds_placeholder(value):
             span = reading.place(path)
             if span is not None:
                 reading.unresolved.append(Unresolved(value, say.placeholder(), span))

@@ -2,9 +2,9 @@
 
 The files of a case are an example (`base`), or the pair that accmap writes for a small launch (`small`: the version),
 with texts replaced in each (`megatron`, `mindformers`; `twin`: in a second YAML, twin.yaml, which is read instead of
-the launch), and `files` beside them, in which GPT stands for a small model's flags. `dynamic` writes the YAML for the
-dynamic graph of a version, `unloaded` takes the example's checkpoint away, `model` is a model's config.json. `lint`
-names the files that are given to the command line.
+the launch), and `files` beside them, in which GPT stands for a small model's flags (`change`: replaced in them).
+`dynamic` writes the YAML for the dynamic graph of a version, `unloaded` takes the example's checkpoint away, `model` is
+a model's config.json. `lint` names the files that are given to the command line.
 
 What a case expects, each checked by a function of the same name:
 
@@ -126,6 +126,10 @@ def written(case: dict[str, Any], folder: Path) -> dict[str, Path]:
             assert old in texts["twin.yaml"], f"{old!r} is not in twin.yaml"
             texts["twin.yaml"] = texts["twin.yaml"].replace(old, new, 1)
     texts |= {name: text.replace("GPT", GPT, 1) for name, text in case.get("files", {}).items()}
+    for name, changes in case.get("change", {}).items():
+        for old, new in changes.items():
+            assert old in texts[name], f"{old!r} is not in {name}"
+            texts[name] = texts[name].replace(old, new, 1)
     if "model" in case:
         texts["model/config.json"] = json.dumps(case["model"], indent=2)
     for name, text in texts.items():

@@ -10,7 +10,7 @@ from accmap.evidence import answers as uppermost
 from accmap.evidence import answers_compiled as uppermost_writers
 from accmap.evidence.dump.overflow import Overflow, Scan
 from accmap.evidence.dump.records import Tree, Unit
-from accmap.evidence.logs.criteria import Criterion
+from accmap.evidence.logs.departure import Criterion
 from accmap.mapper import answers as upper
 from accmap.mapper import answers_compiled as upper_writers
 from accmap.mapper.translate.result import FieldValues, ReportRow

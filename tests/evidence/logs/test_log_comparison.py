@@ -23,7 +23,7 @@ from accmap.schemas.source import SourceText
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accmap.evidence.logs.criteria import Criterion
+    from accmap.evidence.logs.departure import Criterion
     from accmap.evidence.logs.run import Run
     from accmap.evidence.logs.verdict import Experiment
     from accmap.mapper.recipe.values import Recipe

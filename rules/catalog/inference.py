@@ -1,0 +1,316 @@
+"""Rules about inference: settings by which two runs of one model give other answers to one question.
+
+MindSpore Transformers takes its generation settings from the model's configuration (`generation/text_generator.py:
+generate`, `GenerationConfig.from_model_config`), transformers takes them from `generation_config.json`.
+"""
+
+from __future__ import annotations
+
+from ...mapper.differences import GENERATION
+from ...mapper.recipe.values import Unmapped
+from ...mappings.inference_compiled import INFERENCE
+from ...mappings.keys_compiled import RUN_MODE
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.file_kind import runs_inference
+from ..naming import display_value
+from ..rule import Found, at_key
+from .files import folder_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from ...mapper.recipe.values import Recipe
+    from ...schemas.config import Config, Setting, Value
+    from ..rule import Place
+    from ..subject import Side, Subject
+
+_GREEDY = (None, False, 0, 1)
+
+
+class SettingOfSide(NamedTuple):
+    """One setting of one side."""
+
+    value: Value
+    key: str
+    """The key as the file has it; of a default the name of the setting."""
+    file: str
+    is_written: bool
+    setting: Setting | None = None
+
+
+def run_setting(
+    config: Config, name: str, own: Mapping[str, Mapping[str, object]] | None = None
+) -> SettingOfSide | None:
+    """A setting of a run by its file, the folder that it names, or its framework; None if none of them has it."""
+    row: Mapping[str, Any] = INFERENCE[name]
+    for key in _keys_of(config, row):
+        setting = config.settings.get(key)
+        if setting is not None and setting.decided and (setting.value is not None or setting.origin == "explicit"):
+            file = config.file if setting.span is None else setting.span.file or config.file
+            return SettingOfSide(_plain(name, setting.value), key, file, setting.origin == "explicit", setting)
+    found = None if own is None or "own" not in row else _in_folder(name, [cast("str", row["own"])], own)
+    if found is not None:
+        return found
+    defaults = cast("Mapping[str, Value]", row["defaults"])
+    if config.framework not in defaults:
+        return None
+    return SettingOfSide(_plain(name, defaults[config.framework]), name, config.file, is_written=False)
+
+
+def folder_setting(files: Mapping[str, Mapping[str, object]], name: str) -> SettingOfSide | None:
+    """A setting as transformers has it of a model's folder."""
+    row: Mapping[str, Any] = INFERENCE[name]
+    found = _in_folder(name, row["folder"], files)
+    if found is not None or "huggingface" not in row["defaults"]:
+        return found
+    file = next(iter(row["folder"])).partition(" ")[0]
+    return SettingOfSide(_plain(name, row["defaults"]["huggingface"]), name, file, False)
+
+
+def _keys_of(config: Config, row: Mapping[str, Any]) -> Iterator[str]:
+    if config.framework == "megatron":
+        yield from [row["megatron"]] if "megatron" in row else []
+        return
+    above = "model" if config.dialect == "dynamic" else "model.model_config"
+    for name in row.get("mindformers", ()):
+        if name.startswith("processor."):
+            yield name
+        else:
+            yield from (f"{above}.{name}", f"resolved.model.{name}", f"resolved.transformer.{name}")
+
+
+def _in_folder(name: str, places: Sequence[str], files: Mapping[str, Mapping[str, object]]) -> SettingOfSide | None:
+    for place in places:
+        file, _, key = place.partition(" ")
+        value: object = files.get(file)
+        for part in key.split("."):
+            value = cast("Mapping[str, object]", value).get(part) if isinstance(value, dict) else None
+        if value is not None:
+            return SettingOfSide(_plain(name, cast("Value", value)), key, file, True)
+    return None
+
+
+_TYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
+_NO_QUANTIZATION = (None, False, 0, "", "none", "None")
+
+
+def _plain(name: str, value: Value) -> Value:
+    """A value in the one form in which both sides are compared."""
+    if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
+        value = _number_of(value[0])  # an argument of the program itself, as it is written
+    if name == "quantization":
+        return "none" if value in _NO_QUANTIZATION else str(value).lower()
+    if name.endswith("dtype") and isinstance(value, str):
+        last = value.rpartition(".")[2].lower()
+        return _TYPES.get(last, last)
+    if name == "chat_template" and isinstance(value, str):
+        return value.strip()
+    if name.endswith("token_id") and isinstance(value, list):
+        return sorted(value, key=str) if len(value) > 1 else (value[0] if value else None)
+    return value
+
+
+def _number_of(text: str) -> Value:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return int(number) if number.is_integer() else number
+
+
+class _Pair(NamedTuple):
+    """One setting on both sides; the place is that of the file that is checked."""
+
+    side: Side
+    a: SettingOfSide
+    b: SettingOfSide
+
+    @property
+    def place(self) -> Place:
+        """The key of the checked file, or its run mode where it does not have the key."""
+        is_here = self.b.is_written and self.b.setting is not None
+        return at_key(self.side, self.b.key if is_here else RUN_MODE)
+
+    def values(self, name: str) -> dict[str, object]:
+        """The placeholders of a message."""
+        return {
+            "name": name, "a": _display(self.a.value), "b": _display(self.b.value),
+            "a_file": self.a.file, "b_file": self.b.file,
+        }  # fmt: skip
+
+
+def _display(value: Value) -> str:
+    text = display_value(value)
+    return text if len(text) <= 80 else text[:79] + "…"
+
+
+def _pairs(subject: Subject, name: str) -> Iterator[_Pair]:
+    """A setting of both sides: two files, or a file and the model's folder that is its benchmark."""
+    if subject.pair is not None:
+        left, right = subject.pair
+        a, b = (run_setting(side.config, name, _own(side)) for side in (left, right))
+        if a is not None and b is not None:
+            yield _Pair(right, a, b)
+        return
+    side = subject.sides[0]
+    if side.model is not None and side.model.beside:
+        a, b = folder_setting(side.model.beside, name), run_setting(side.config, name, _own(side))
+        if a is not None and b is not None:
+            yield _Pair(side, a, b)
+
+
+def _own(side: Side) -> Mapping[str, Mapping[str, object]] | None:
+    """The folder that a run itself reads."""
+    return side.model.beside if side.model is not None and side.model.key is not None else None
+
+
+def _differences(subject: Subject, *names: str) -> Iterator[Found]:
+    for name in names:
+        for pair in _pairs(subject, name):
+            if not _is_equal(pair.a.value, pair.b.value):
+                yield Found(pair.place, pair.values(name))
+
+
+def _is_equal(a: Value, b: Value) -> bool:
+    if isinstance(a, (int, float)) and isinstance(b, (int, float)):
+        return float(a) == float(b)
+    return a == b
+
+
+def _samples(config: Config, own: Mapping[str, Mapping[str, object]] | None) -> SettingOfSide | None:
+    """The setting by which a run draws its tokens; None if it takes the likeliest one."""
+    if config.framework == "megatron":
+        top_k = run_setting(config, "top_k")
+        return top_k if top_k is not None and top_k.value not in _GREEDY else _with_value(run_setting(config, "top_p"))
+    return _with_value(run_setting(config, "do_sample", own))
+
+
+def _with_value(told: SettingOfSide | None) -> SettingOfSide | None:
+    return told if told is not None and told.value not in (None, False, 0, 0.0) else None
+
+
+def find_sampling(subject: Subject) -> Iterator[Found]:
+    """Sampling in a file itself."""
+    for side in subject.sides:
+        told = _samples(side.config, _own(side))
+        if told is not None:
+            key = told.key if told.is_written else RUN_MODE
+            yield Found(at_key(side, key), {"key": told.key, "value": display_value(told.value)})
+
+
+def compare_sampling_settings(subject: Subject) -> Iterator[Found]:
+    """Settings of sampling; those that count only with it are compared if both sides sample."""
+    yield from _differences(subject, "do_sample", "repetition_penalty")
+    sampling = [_samples(side.config, _own(side)) for side in subject.sides]
+    if subject.pair is None:
+        sampling += [_with_value(pair.a) for pair in _pairs(subject, "do_sample")]
+    if all(told is not None for told in sampling):
+        yield from _differences(subject, "temperature", "top_k", "top_p")
+
+
+def other_special_tokens(subject: Subject) -> Iterator[Found]:
+    """Ids of the tokens that begin, end and fill a text."""
+    return _differences(subject, "eos_token_id", "bos_token_id", "pad_token_id")
+
+
+def other_padding(subject: Subject) -> Iterator[Found]:
+    """The side of padding: MindSpore Transformers counts a text's length from its last token that is no padding."""
+    for side in subject.sides:
+        told = run_setting(side.config, "padding_side", _own(side)) if side.framework == "mindformers" else None
+        if told is not None and told.value == "left":
+            key = told.key if told.is_written and told.file == side.config.file else RUN_MODE
+            yield Found(at_key(side, key), {"file": told.file})
+    if subject.pair is not None:
+        for pair in _pairs(subject, "padding_side"):
+            if pair.a.value != pair.b.value and "left" not in (pair.b.value,):
+                yield Found(pair.place, pair.values("padding_side"), variant="pair")
+
+
+def other_chat_template(subject: Subject) -> Iterator[Found]:
+    """The template that makes a prompt of a question."""
+    for pair in _pairs(subject, "chat_template"):
+        if pair.a.value != pair.b.value:
+            at = _first_difference(str(pair.a.value), str(pair.b.value))
+            yield Found(pair.place, {**pair.values("chat_template"), "at": at})
+
+
+def _first_difference(a: str, b: str) -> int:
+    return next((at for at, (one, two) in enumerate(zip(a, b, strict=False), 1) if one != two), min(len(a), len(b)) + 1)
+
+
+def other_length(subject: Subject) -> Iterator[Found]:
+    """How long an answer may become, where a file says it."""
+    for name in ("max_new_tokens", "max_length"):
+        for pair in _pairs(subject, name):
+            written = [pair.a.is_written, pair.b.is_written]
+            says = any(written) if subject.pair is not None else all(written)
+            if says and not _is_equal(pair.a.value, pair.b.value):
+                yield Found(pair.place, pair.values(name))
+
+
+def other_quantization(subject: Subject) -> Iterator[Found]:
+    """Quantized weights or activations on one side."""
+    return _differences(subject, "quantization")
+
+
+def other_types(subject: Subject) -> Iterator[Found]:
+    """The number types of weights and of the computation."""
+    return _differences(subject, "compute_dtype", "params_dtype")
+
+
+def recomputes_past(subject: Subject) -> Iterator[Found]:
+    """Older classes compute the whole text again for each token unless `use_past` is on; the newer ones never do."""
+    for side in subject.sides:
+        told = run_setting(side.config, "use_past") if side.config.dialect == "legacy" else None
+        if told is not None and told.value is not True:
+            yield Found(at_key(side, told.key if told.is_written else RUN_MODE), {})
+
+
+def cache_too_small(subject: Subject) -> Iterator[Found]:
+    """Blocks of the cache for keys and values that do not hold the longest texts of a batch."""
+    for side in subject.sides:
+        numbers = [_number(side.config, name) for name in ("block_size", "num_blocks", "batch_size", "seq_length")]
+        if side.framework != "mindformers" or None in numbers:
+            continue
+        size, blocks, batch, length = (cast("int", one) for one in numbers)
+        if size > 0 and batch * length // size > blocks:
+            place = next(key for key in _places("num_blocks") if key in side.config.settings)
+            values = {"size": size, "blocks": blocks, "batch": batch, "length": length}
+            yield Found(at_key(side, place), values)
+
+
+def _places(name: str) -> tuple[str, ...]:
+    return (f"model.model_config.{name}", f"resolved.model.{name}", f"resolved.transformer.{name}")
+
+
+def _number(config: Config, name: str) -> int | None:
+    values = [config.settings[key].value for key in _places(name) if key in config.settings]
+    return next((one for one in values if isinstance(one, int) and not isinstance(one, bool)), None)
+
+
+def another_network(subject: Subject) -> Iterator[Found]:
+    """The run has another network than the folder that it names, or that is named beside it."""
+    for side in subject.sides:
+        if side.model is not None:
+            yield from folder_differences(side, side.model)
+
+
+def add_generation(
+    configs: Sequence[Config], sides: Sequence[Recipe], beside: Sequence[Mapping[str, Mapping[str, object]]]
+) -> list[Recipe]:
+    """Recipes whose keys without a field are the settings of inference, under one name on both sides."""
+    recipes: list[Recipe] = []
+    for config, recipe, files in zip(configs, sides, beside, strict=True):
+        found: list[Unmapped] = []
+        own = cast("Mapping[str, Mapping[str, Any]]", INFERENCE)
+        samples = _samples(config, None) if runs_inference(config) else _with_value(folder_setting(files, "do_sample"))
+        idle = {"": False, "sampling": samples is None, "never": True}
+        for name, row in own.items():
+            told = run_setting(config, name) if runs_inference(config) else folder_setting(files, name)
+            if told is not None:
+                span = None if told.setting is None else told.setting.span
+                impact = "none" if idle[row.get("counts", "")] else "numerics"
+                found.append(Unmapped(GENERATION + name, told.value, span, impact, "", ""))
+        recipes.append(recipe._replace(unmapped=tuple(found)))
+    return recipes
