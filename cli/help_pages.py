@@ -158,7 +158,7 @@ def _commands(family: str, language: Language) -> Iterator[str]:
             more = " …" if group_members(name) else ""
             by_topic[TOPIC_OF[name]].append((f"{name}{more}", _summary(all_commands()[name], language)))
     options = [
-        (", ".join(_HELP), word("help")),
+        (", ".join(_HELP), word("help_of_all")),
         ("-V, --version", word("version")),
         (_COMPLETION[0], word("install_completion")),
         (f"{_COMPLETION[1]} {word('shell')}", word("show_completion")),

@@ -142,8 +142,8 @@ def in_bytes(count: int) -> str:
 _WIDE = "\u2e80"
 _PAINT = ("\ufdd0", "\ufdef")
 """The first and the last mark of a colour (`schemas/border/text_output.py`), which take no column."""
-_CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001"
-"""The full-width marks that no line begins with: comma, stop, semicolon, colon, bracket, and the comma of a list."""
+_CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001,;)]"
+"""Marks that no line begins with: the full-width comma, stop, semicolon, colon, bracket and comma of a list; ASCII ones."""
 
 
 def columns(text: str) -> int:

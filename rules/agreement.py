@@ -293,7 +293,7 @@ def source_fields_of(fields: frozenset[FieldName], side: Side) -> frozenset[Fiel
     return frozenset([field_named(field) for key in keys for field in fields_of_key(side, key)])
 
 
-_DATA_FILES: frozenset[FieldName] = frozenset(("data.blend", "data.train_paths"))
+DATA_FILES: frozenset[FieldName] = frozenset(("data.blend", "data.train_paths"))
 """Fields that a run needs: a side keeps its files where the partner makes its samples up."""
 
 
@@ -304,7 +304,7 @@ def agreeing_fix(
     from .repairs import converted_fix
 
     partner = subject.partner(side)
-    if partner is not None and fields & _DATA_FILES and not any(map(partner.recipe.value, _DATA_FILES)):
+    if partner is not None and fields & DATA_FILES and not any(map(partner.recipe.value, DATA_FILES)):
         return None
     updater = _updater_of(subject, side)
     edits = [] if updater is None else updater.edits_for(fields, keys, effort)

@@ -15,6 +15,7 @@ from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.source import SourceText
 from .agreement import (
+    DATA_FILES,
     agreeing_fix,
     is_difference,
     is_elsewhere,
@@ -97,6 +98,7 @@ class _Mender:
         for side in self.subject.sides:
             self._try_together(side)
         done = [self._mend(entry) for entry in self.found]
+        done = [self._mend_other_side(entry) for entry in done]
         mended = {entry.mark for entry in done if entry.fixes and entry.because is None}
         # What follows from a finding with a fix goes with it: a fix of its own would write a second key.
         return [
@@ -163,21 +165,26 @@ class _Mender:
     def _mend(self, entry: Diagnostic) -> Diagnostic:
         if entry.kind.severity == "info" or entry.because is not None:
             return entry
+        if is_difference(entry):
+            side = self.subject.sides[self.subject.fix_side]
+            return entry._replace(fix=self._fix_of_difference(entry, side))
         tried = [fix for fix in entry.fixes if self._is_good(entry, fix)]
-        if not is_difference(entry):
-            tried = tried or [fix for side in self._sides_of(entry) if (fix := self._fix_in(entry, side)) is not None]
-            return entry._replace(fix=tried[0] if tried else None, alternatives=tuple(tried[1:]))
-        return self._mend_difference(entry, tried)
+        tried = tried or [fix for side in self._sides_of(entry) if (fix := self._fix_in(entry, side)) is not None]
+        return entry._replace(fix=tried[0] if tried else None, alternatives=tuple(tried[1:]))
 
-    def _mend_difference(self, entry: Diagnostic, tried: Sequence[Fix]) -> Diagnostic:
-        """A difference with a fix for each file; the first is that of the side to be changed."""
-        by_file = {fix.edits[0].file: fix for fix in reversed(tried)}
-        for side in self.subject.sides:
-            if side.source.name not in by_file and (fix := self._fix_in(entry, side)) is not None:
-                by_file[side.source.name] = fix
+    def _fix_of_difference(self, entry: Diagnostic, side: Side) -> Fix | None:
+        """The fix of a difference in one of its files: the rule's own, or one that is searched for."""
+        own = (fix for fix in entry.fixes if fix.edits[0].file == side.source.name)
+        good = next((fix for fix in own if self._is_good(entry, fix)), None)
+        return self._fix_in(entry, side) if good is None else good
+
+    def _mend_other_side(self, entry: Diagnostic) -> Diagnostic:
+        """A difference with a fix in the file that is not to be changed, which is searched for last."""
+        if entry.kind.severity == "info" or entry.because is not None or not is_difference(entry):
+            return entry
         changed = self.subject.sides[self.subject.fix_side]
-        chosen = by_file.pop(changed.source.name, None)
-        return entry._replace(fix=chosen, alternatives=tuple(by_file.values()))
+        others = (self._fix_of_difference(entry, side) for side in self.subject.sides if side is not changed)
+        return entry._replace(alternatives=tuple(fix for fix in others if fix is not None))
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
         if self._is_elsewhere(entry) or (self.runs >= self.most_runs and entry.mark not in self.tried_findings):
@@ -188,6 +195,8 @@ class _Mender:
         agreed = self._agreement(entry, side)
         if agreed is not None:
             return agreed
+        if subject_fields(entry, side) & DATA_FILES:
+            return None  # no run is without its data
         return next((fix for fix in deletions(entry, side) if self._try(entry, fix) is None), None)
 
     def _agreement(self, entry: Diagnostic, side: Side) -> Fix | None:

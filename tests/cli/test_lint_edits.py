@@ -276,3 +276,45 @@ def test_no_command_is_shown_that_refuses(folder: Path, capsys: pytest.CaptureFi
     capsys.readouterr()
     main(["lint", "--no-cache", SCRIPT, YAML])
     assert command not in " ".join(capsys.readouterr().out.split())
+
+
+PATHS = """\
+      data_path:
+        # one prefix alone has no weight
+        - /data/corpus_text_document
+"""
+MOCK = ('--data-path "$DATA_PATH"', "--mock-data")
+LISTED, ALONE = "      data_path: [/data/corpus_text_document]\n", "      data_path: /data/corpus_text_document\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "kept"),
+    [
+        (
+            {SCRIPT: MOCK, YAML: (PATHS, LISTED)},
+            "/data/corpus_text_document",
+        ),
+        ({SCRIPT: MOCK, YAML: (PATHS, ALONE)}, "/data/corpus_text_document"),
+        ({YAML: (PATHS, "")}, '--data-path "$DATA_PATH"'),
+    ],
+)
+def test_no_fix_takes_a_runs_data_away(
+    folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, tuple[str, str]], kept: str
+) -> None:
+    """A partner that makes its samples up, or names none, is no reason for a run to have none."""
+    for name in (SCRIPT, YAML):
+        text = (EXAMPLES / "qwen3_dense" / Path(name).name).read_text()
+        old, new = changes.get(name, ("", ""))
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    found = json.loads(capsys.readouterr().out)["diagnostics"]
+    fixes = [fix for entry in found for fix in (entry["fix"], *entry["alternatives"]) if fix is not None]
+    assert fixes
+    texts = {name: (folder / name).read_text() for name in (SCRIPT, YAML)}
+    for edit in (edit for fix in fixes for edit in fix["edits"]):
+        span, lines = edit["span"], texts[edit["file"]].split("\n")
+        taken = lines[span["line"] - 1 : span["end_line"]]
+        taken[-1] = taken[-1][: span["end_column"] - 1]
+        taken[0] = taken[0][span["column"] - 1 :]
+        assert kept not in "\n".join(taken)
