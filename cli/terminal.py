@@ -143,7 +143,7 @@ _WIDE = "\u2e80"
 _PAINT = ("\ufdd0", "\ufdef")
 """The first and the last mark of a colour (`schemas/border/text_output.py`), which take no column."""
 _CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001,;)]"
-"""Marks that no line begins with: the full-width comma, stop, semicolon, colon, bracket and comma of a list; ASCII ones."""
+"""Marks that no line begins with: the full-width comma, stop, semicolon, colon, bracket, comma of a list; ASCII."""
 
 
 def columns(text: str) -> int:
