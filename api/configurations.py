@@ -178,7 +178,9 @@ class Converted(Answer, ConvertedRecord):
     def page(self, language: Language = "en") -> Document:
         """Why the file will not run, what is lost, and its text."""
         lost = [
-            (row.status, ", ".join(row.source), _said(row, language)) for row in self.rows if row.status in _TELLING
+            (row.status, ", ".join(row.source), _sentence_on(row, language))
+            for row in self.rows
+            if row.status in _TELLING
         ]
         return _written_document(self, ("status", "from", "message"), lost, language)
 
@@ -191,7 +193,7 @@ class Converted(Answer, ConvertedRecord):
         return [dict(row.to_json()) for row in self.rows]
 
 
-def _said(row: ReportRow | Refusal, language: Language) -> str:
+def _sentence_on(row: ReportRow | Refusal, language: Language) -> str:
     return row.zh if language == "zh" else row.en
 
 
@@ -202,7 +204,8 @@ def _written_document(
 
     refusals = made.will_not_run
     stops = table(
-        ("key", "message", "instead"), [(one.key or one.code, _said(one, language), one.instead) for one in refusals]
+        ("key", "message", "instead"),
+        [(one.key or one.code, _sentence_on(one, language), one.instead) for one in refusals],
     )
     told = [*([note(WILL_NOT_RUN, "bad")] if stops else []), *stops]
     parts = [*told, Section("", table(heads, rows))] if rows else told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accmap.analyses import STAGES
 from accmap.calls import checked_call, path_of, require_word
-from accmap.results import Answer
+from accmap.results import Answer, draw
 from accmap.schemas.fast_records import TYPE_CHECKING
 from accmap.verifier.verification import Verification
 
@@ -16,6 +16,16 @@ if TYPE_CHECKING:
     from accmap.schemas.config import ReadOptions
     from accmap.schemas.diagnostic import Language
     from accmap.verifier.worker.processes import Workers
+
+
+_BEGINNINGS = {
+    "gradients": "gradient/",
+    "updates": "update/",
+    "expert_bias": "expert_bias/",
+    "logits": "logits",
+    "samples": "samples/",
+}
+"""Kinds of arrays, and the beginning of their names in a run."""
 
 
 class Verified(Answer, Verification):
@@ -32,6 +42,32 @@ class Verified(Answer, Verification):
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `accmap verify`."""
         return self.to_json()
+
+    def report(self, language: Language = "en") -> str:
+        """The text of `accmap verify`."""
+        from accmap.cli.pages.verify_report import text_page
+
+        return text_page(self.to_dict(), language)
+
+    def arrays(self, kind: str = "gradients") -> dict[str, dict[str, Any]]:
+        """NumPy arrays of the last run by side and name: `gradients`, `updates`, `expert_bias`, `logits`, `samples`."""
+        from accmap.verifier.pair import side_labels
+
+        require_word("kind", kind, tuple(_BEGINNINGS))
+        begin = _BEGINNINGS[kind]
+        return {
+            side: {key.removeprefix(begin) or kind: array.copy() for key, array in own.items() if key.startswith(begin)}
+            for side, own in zip(side_labels(*self.sides), self.arrays_of_sides, strict=False)
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """The error of each gradient from the input to the output; with `ax` the curves on these matplotlib axes."""
+        from accmap.cli.pages.verify_report import error_charts
+
+        axes = draw(error_charts(self.to_dict(), "en"), " · ".join(self.files), ax)
+        if ax is not None:
+            ax.set_yscale("log")
+        return axes
 
     def records(self) -> list[dict[str, Any]]:
         """A row for each quantity that was compared."""

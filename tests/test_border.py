@@ -95,6 +95,8 @@ ALLOWED: dict[str, dict[str, str]] = {
     "verifier/installations.py": {
         "TemporaryDirectory": "what pip unpacks, until it is whole",
         "os.rename": "an unpacked wheel into a folder of this program's own, which is not there yet",
+        "shutil": "an unpacked wheel in that folder, which the user asks to remove",
+        "shutil.rmtree": "an unpacked wheel in that folder, which the user asks to remove",
     },
     "verifier/megatron/model.py": {"logging": SILENCE, "logging.disable": SILENCE},
     "verifier/mindformers/model.py": {"logging": SILENCE, "logging.disable": SILENCE},

@@ -10,6 +10,7 @@ import ast
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 from typing import TYPE_CHECKING, Literal
@@ -228,6 +229,44 @@ def prepare_wheel(framework: Framework, wheel: str, store: str, progress: Callab
                 return True
     progress(say.not_prepared(wheel=wheel, reason=reason))
     return False
+
+
+class PreparedFramework(NamedTuple):
+    """A framework that `--prepare` unpacked."""
+
+    framework: str
+    version: str
+    folder: str
+    size: int
+    """Bytes on the disk."""
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The words that mean it on a command line."""
+        return frozenset((self.framework, f"{self.framework}-{self.version}"))
+
+
+def list_prepared(store: str) -> list[PreparedFramework]:
+    """Everything that stands in accmap's own folder of frameworks, half-made ones included."""
+    found: list[PreparedFramework] = []
+    for framework in PACKAGES:
+        above = os.path.join(store, framework)
+        for name in sorted(os.listdir(above)) if os.path.isdir(above) else ():
+            folder = os.path.join(above, name)
+            if os.path.isdir(folder) and not os.path.islink(folder):
+                found.append(PreparedFramework(framework, name, folder, _folder_size(folder)))
+    return found
+
+
+def _folder_size(folder: str) -> int:
+    return sum(
+        os.lstat(os.path.join(above, name)).st_size for above, _folders, names in os.walk(folder) for name in names
+    )
+
+
+def remove_prepared(one: PreparedFramework) -> None:
+    """Remove it from the disk."""
+    shutil.rmtree(one.folder)
 
 
 def _pip_failure(wheel: str, folder: str, *options: str) -> str:

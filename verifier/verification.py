@@ -57,6 +57,8 @@ class Verification(NamedTuple):
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
     small: tuple[SmallFile, ...] = ()
     """The files that the small models were built from."""
+    arrays_of_sides: tuple[Mapping[str, Any], ...] = ()
+    """The arrays of each side's last run, by the names that a record has."""
     recorded: tuple[RecordedSide, ...] = ()
     """The conditions of each side, if two records were joined."""
 

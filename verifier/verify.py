@@ -356,6 +356,7 @@ def run_pair(
         ran=pair.framework_runs(results.answers),
         typed=typed,
         small=pair.files,
+        arrays_of_sides=tuple(one.arrays for one in results.answers),
     )
     return found.as_partial(_list_unproved(pair, findings, options, results, found), options.accepted)
 

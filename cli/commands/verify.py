@@ -12,6 +12,7 @@ import os
 from ...mapper.preconditions import require_accepted
 from ...schemas.border.file_output import deliver, write_folder
 from ...schemas.border.text_output import json_text, page, tell, trust_text, visible
+from ...schemas.border.text_output import say as print_line
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training, unknown_class
@@ -25,6 +26,7 @@ from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import SideVersions, read_input, require_run
 from ..messages_compiled import say
 from ..progress import busy_with
+from ..terminal import in_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from ...verifier.verdict.coverage import Findings
     from ...verifier.verification import Verification
     from ...verifier.worker.processes import Workers
-    from ..arguments_compiled import VerifyArgs, VerifyRecordArgs
+    from ..arguments_compiled import VerifyArgs, VerifyCleanArgs, VerifyRecordArgs
     from ..configuration import Configuration
 
 
@@ -308,7 +310,7 @@ def frameworks_folder() -> str | None:
 
 def prepare_frameworks(configs: Sequence[Config], store: str | None, language: Language) -> None:
     """Download what is not here; what cannot be is told, and by the verdict."""
-    from ...verifier.installations import choose_installation, prepare_wheel, wheel_of
+    from ...verifier.installations import choose_installation, list_prepared, prepare_wheel, wheel_of
 
     if store is None:
         raise UsageError(say.prepare_needs_a_place())
@@ -318,6 +320,33 @@ def prepare_frameworks(configs: Sequence[Config], store: str | None, language: L
         here, _why = choose_installation(config.basis, source=None, store=store, closest=False)
         if here is None and wheel is not None:
             prepare_wheel(framework, wheel, store, lambda line: tell(f"accmap verify: {line.text(language)}"))
+    prepared = list_prepared(store)
+    if prepared:
+        size = in_bytes(sum(one.size for one in prepared))
+        told = say.frameworks_in_store(count=len(prepared), folder=store, size=size)
+        tell(f"accmap verify: {told.text(language)}")
+
+
+def run_clean(args: VerifyCleanArgs) -> int:
+    """Remove the frameworks that `--prepare` downloaded, or list them."""
+    from ...verifier.installations import list_prepared, remove_prepared
+
+    store = frameworks_folder()
+    named = set(args.files)
+    chosen = [one for one in list_prepared(store or "") if not named or one.names & named]
+    unknown = named - {name for one in chosen for name in one.names}
+    if unknown:
+        raise UsageError(say.no_framework_prepared(named=f": {', '.join(sorted(unknown))}"))
+    for one in chosen:
+        told = {"framework": one.framework, "version": one.version, "size": in_bytes(one.size)}
+        if args.list:
+            print_line(f"{one.framework} {one.version}  {told['size']}  {visible(one.folder)}")
+        else:
+            remove_prepared(one)
+            print_line(say.framework_removed(**told).text(args.lang))
+    if not chosen:
+        print_line(say.no_framework_prepared(named="").text(args.lang))
+    return FINE
 
 
 def _given_sizes(args: VerifyArgs | VerifyRecordArgs) -> dict[str, int]:

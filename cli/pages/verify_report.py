@@ -8,7 +8,23 @@ from ...schemas.plain_values import plain
 from ..messages_compiled import say
 from ..reference.known_defects import title
 from ..terminal import wants_colour
-from .document import Cell, Code, Document, Note, Row, Section, Table, Verdict, Words, cells, code_cell, note, table
+from .document import (
+    Cell,
+    Chart,
+    Code,
+    Curve,
+    Document,
+    Note,
+    Row,
+    Section,
+    Table,
+    Verdict,
+    Words,
+    cells,
+    code_cell,
+    note,
+    table,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -258,6 +274,30 @@ def table_rows(answer: Answer) -> Iterator[dict[str, Any]]:
     """Every quantity that was compared, with the name of its table."""
     for name in _TABLES:
         yield from ({"table": name, **row} for row in _table_rows(answer, name))
+
+
+_LEAST_ERROR = 1e-10
+"""An axis of powers of ten has no 0."""
+
+
+def error_charts(answer: Answer, language: Language) -> list[Chart]:
+    """The error of each gradient in the order of the model; the first that leaves the tolerance is marked."""
+    word = say.page("verify", language)
+    heading: Callable[..., str] = word
+    curves: list[Curve] = []
+    flags: list[int] = []
+    for colour, name in enumerate(("gradients", "gradient_elements")):
+        rows = _table_rows(answer, name)
+        steps = list(range(1, len(rows) + 1))
+        errors = [1.0 if row["relative"] is None else max(float(row["relative"]), _LEAST_ERROR) for row in rows]
+        curves.append(Curve(heading(name), steps, errors, colour))
+        flags += [step for step, row in zip(steps, rows, strict=True) if not row["agrees"]][:1]
+    places = curves[0].steps
+    limit = Curve(word("tolerance"), places, [answer["tolerance"]] * len(places), len(curves), is_dashed=True)
+    title = word("errors_by_parameter")
+    return [
+        Chart("errors", title, [*curves, limit], word("parameter"), "", sorted(set(flags))[:1], is_logarithmic=True)
+    ]
 
 
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:
