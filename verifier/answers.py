@@ -89,6 +89,16 @@ class DifferingJson(Open):
     b: Value
 
 
+class EffectJson(Open):
+    """A field that was made equal on both sides, and the first quantity that it changes alone."""
+
+    field: str
+    a: Value
+    b: Value
+    stage: str | None = Field(description="The table of the quantity; null if nothing that ran shows the field.")
+    row: NamedRowJson | None
+
+
 class DivergenceJson(Open):
     """The first module whose input agrees and whose output does not."""
 
@@ -219,6 +229,13 @@ class VerifyJson(Open):
     stand_ins: Annotated[list[StandInJson], From("each_stand_in")]
     not_compared: list[NotComparedJson]
     first_divergence: Annotated[DivergenceJson | None, Given()]
+    aside: Annotated[list[str], From("equal_fields")] = Field(
+        description="Fields that were made equal on both sides, to verify the rest.",
+    )
+    effects: list[EffectJson]
+    rest: Literal["match", "partial", "mismatch", "not-verifiable"] | None = Field(
+        description="The verdict with the fields of `aside` equal; null if nothing was made equal.",
+    )
     failures: Annotated[list[FailureJson], From("each_failure")]
     near_ties: list[int]
     precision: Annotated[AsWrittenJson | None, From("typed")]
@@ -230,7 +247,8 @@ class VerifyJson(Open):
 
 MODELS: tuple[type[Open], ...] = (
     NotComparedJson, DifferingJson, InputsJson, InitialWeightsJson, NamedRowJson, ParameterRowJson, PartRowJson,
-    StepRowJson, LossRowJson, DivergenceJson, RanJson, RecordedJson, SeedJson, StandInJson, FailureJson, RoundingJson,
+    StepRowJson, LossRowJson, EffectJson, DivergenceJson, RanJson, RecordedJson, SeedJson, StandInJson, FailureJson,
+    RoundingJson,
     AsWrittenJson, VerifyJson,
 )  # fmt: skip
 """What has a record in this room."""

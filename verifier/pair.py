@@ -69,6 +69,10 @@ class Options(NamedTuple):
     """Compile MindSpore Transformers' static graph instead of running it eagerly."""
     accepted: Sequence[str] = ()
     """Names whose difference decides nothing if it was not run."""
+    aside: Sequence[str] = ()
+    """Fields and keys to make equal on both sides, so that the rest is verified."""
+    explains: bool = True
+    """Run the pair again, each suspected field made equal, to find out which of them make it differ."""
     each_source: tuple[str | None, str | None] = (None, None)
     """The folder to run the first file's framework from, and the second's, whatever `sources` says of it."""
 

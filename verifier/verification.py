@@ -13,12 +13,13 @@ from .verdict.comparison import TOLERANCE, Comparison
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from ..schemas.config import Value
     from ..schemas.diagnostic import Language
     from ..schemas.message import Words
     from . import installations
     from .plan.dimensions import SmallFile
     from .verdict import comparison
-    from .verdict.comparison import DifferingSetting, NotCompared
+    from .verdict.comparison import DifferingSetting, NotCompared, Row
     from .worker.blueprint import InputPlan
     from .worker.processes import WorkerFailure
 
@@ -61,6 +62,15 @@ class Verification(NamedTuple):
     """The arrays of each side's last run, by the names that a record has."""
     recorded: tuple[RecordedSide, ...] = ()
     """The conditions of each side, if two records were joined."""
+    effects: tuple[Effect, ...] = ()
+    """The fields that were made equal on both sides, and what each of them changes alone."""
+    rest: Verdict | None = None
+    """The verdict of the pair with these fields equal; None if nothing was made equal."""
+
+    @property
+    def equal_fields(self) -> list[str]:
+        """The fields that were made equal on both sides."""
+        return [effect.field for effect in self.effects]
 
     @property
     def worst(self) -> Comparison:
@@ -129,6 +139,17 @@ class Verification(NamedTuple):
         if self.divergence is not None:
             divergence = divergence_json(self, self.language, rules=list(rules), defects=list(defects))
         return verify_json(self, self.language, first_divergence=divergence, read_as=list(read_as))
+
+
+class Effect(NamedTuple):
+    """A field that differs, and the first quantity that it changes alone."""
+
+    field: str
+    a: Value
+    b: Value
+    stage: str | None = None
+    """None if nothing that ran shows it."""
+    row: Row | None = None
 
 
 class Seed(NamedTuple):

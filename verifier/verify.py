@@ -6,6 +6,7 @@ worker processes, which `Workers` keeps so that many pairs share one import.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from ..mapper.modules import fields_of
@@ -27,20 +28,20 @@ from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
 from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes, side_labels
 from .plan import samples
-from .plan.dimensions import changed_fields
+from .plan.dimensions import changed_fields, make_equal
 from .verdict import comparison, coverage, native_dtypes
-from .verdict.comparison import NotCompared, Values
-from .verification import Verification
+from .verdict.comparison import DifferingSetting, NotCompared, Values
+from .verification import Effect, Verification
 from .worker.processes import WorkerAnswer, WorkerFailure, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..schemas.config import Config
     from ..schemas.diagnostic import Language
     from ..schemas.message import Words
     from .installations import Installation, MissingVersion
-    from .verdict.comparison import Comparison, DifferingSetting
+    from .verdict.comparison import Comparison
     from .verdict.coverage import Findings
     from .verification import Verdict
     from .worker.blueprint import Job
@@ -100,8 +101,8 @@ def verify(
         return _unbuildable(a, b, chosen, unkept, language)
     if workers is None:
         with Workers(chosen.limits) as started:
-            return run_pair(pair, findings, chosen, started, progress, language)
-    return run_pair(pair, findings, chosen, workers, progress, language)
+            return _verify_pair(pair, findings, _Session(chosen, started, progress, language))
+    return _verify_pair(pair, findings, _Session(chosen, workers, progress, language))
 
 
 def find_installation(
@@ -182,6 +183,23 @@ class SeedResults(NamedTuple):
         return "mismatch" if any(one.disagreements() for one in self.compared) else "match"
 
 
+class _Session:
+    """What all runs of one verification share: the options, the processes, and the answers that are known already."""
+
+    def __init__(self, options: Options, workers: Workers, progress: Progress, language: Language) -> None:
+        self.options, self.workers, self.progress = options, workers, progress
+        self.language: Language = language
+        self.known: dict[str, WorkerAnswer] = {}
+        """By side and job: a setting that is made equal changes one side, and the other's answer stands."""
+
+    def run_of(self, pair: Pair) -> _Run:
+        """A run of a pair by its processes, which stay alive for the next one."""
+        copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
+        each = zip(pair.worker_kinds(), copies, pair.process_places(), strict=True)
+        processes = [self.workers.worker(kind, copy, place) for kind, copy, place in each]
+        return _Run(pair, self.options, processes, self.progress, self.known)
+
+
 class _Run(NamedTuple):
     """A pair and the processes that run it."""
 
@@ -189,17 +207,27 @@ class _Run(NamedTuple):
     options: Options
     processes: Sequence[Worker]
     progress: Progress
+    known: dict[str, WorkerAnswer]
 
     def answers(self, jobs: Sequence[Job]) -> tuple[list[WorkerAnswer], dict[str, WorkerFailure]]:
         """Both sides' answers, or the failure of each side that has none."""
-        for process, job in zip(self.processes, jobs, strict=True):
-            process.ask(job)
-        each = [
-            process.answer(
+        keys = [
+            f"{label} {json.dumps({**job.to_json(), 'name': ''}, sort_keys=True)}"
+            for label, job in zip(self.pair.labels, jobs, strict=True)
+        ]
+        unknown = [at for at, key in enumerate(keys) if key not in self.known]
+        for at in unknown:
+            self.processes[at].ask(jobs[at])
+        each: list[WorkerAnswer | WorkerFailure] = [
+            self.processes[at].answer(
                 lambda stage, side=side: self.progress(say.side_at(side=verbatim(side), stage=stage_words(stage)))
             )
-            for process, side in zip(self.processes, self.pair.labels, strict=True)
+            if at in unknown
+            else self.known[keys[at]]
+            for at, side in enumerate(self.pair.labels)
         ]
+        if self.options.explains:
+            self.known.update((key, one) for key, one in zip(keys, each, strict=True) if isinstance(one, WorkerAnswer))
         failures = {
             side: one for side, one in zip(self.pair.labels, each, strict=True) if isinstance(one, WorkerFailure)
         }
@@ -209,8 +237,8 @@ class _Run(NamedTuple):
         """Both sides' jobs with one seed."""
         return [self.pair.job(blueprint, self.options, seed) for blueprint in self.pair.blueprints]
 
-    def seeds(self) -> SeedResults:
-        """The comparison of every seed."""
+    def seeds(self, *, locates: bool = True) -> SeedResults:
+        """The comparison of every seed, and the module at which the models part."""
         compared: list[Comparison] = []
         near_ties: list[int] = []
         answers: list[WorkerAnswer] = []
@@ -229,6 +257,8 @@ class _Run(NamedTuple):
                 continue
             compared.append(rows)
             if rows.disagreements():
+                if not locates:
+                    return SeedResults(tuple(compared), answers, {}, None, tuple(near_ties))
                 self.progress(say.looking_for_the_module())
                 return SeedResults(tuple(compared), answers, {}, self.locate(jobs, rows), tuple(near_ties))
         return SeedResults(tuple(compared), answers, {}, None, tuple(near_ties))
@@ -315,9 +345,23 @@ def run_pair(
     pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress, language: Language
 ) -> Verification:
     """The comparison of a pair whose jobs these workers answer."""
-    copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
-    each = zip(pair.worker_kinds(), copies, pair.process_places(), strict=True)
-    run = _Run(pair, options, [workers.worker(kind, copy, place) for kind, copy, place in each], progress)
+    return _run(pair, findings, _Session(options, workers, progress, language))
+
+
+def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verification:
+    """The verdict of a pair, with the fields that were shown to cause it and the verdict of the rest."""
+    found = _run(pair, findings, session)
+    options = session.options
+    if found.verdict not in ("mismatch", "partial") or options.against or not options.explains:
+        return found
+    if found.divergence == _ROUNDING:
+        return found
+    return _Explanation(pair, findings, session, found).answer()
+
+
+def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
+    options, language = session.options, session.language
+    run = session.run_of(pair)
     results = run.seeds()
     typed = run.native_dtypes(results)
     undecided = _undecided_failures(pair, results, language)
@@ -380,6 +424,128 @@ def _list_unproved(
         pair.configs, findings, options.stage, language, asked=found.worst.optional_stages(), matched=matched
     )
     return differing + [entry for entry in known if entry.field not in tried]
+
+
+_MOST_SUSPECTS = 6
+"""Suspected fields that are made equal one by one."""
+
+
+class _Explanation:
+    """Further runs of a pair, some fields made equal, which show what each of them does."""
+
+    def __init__(self, pair: Pair, findings: Findings, session: _Session, found: Verification) -> None:
+        self.pair, self.findings, self.session, self.found = pair, findings, session, found
+        self._results: dict[frozenset[str], SeedResults] = {}
+
+    def answer(self) -> Verification:
+        """The verification with the fields that cause it, each one's effect, and the verdict of the rest."""
+        aside = self._list_named()
+        causes: list[str] = []
+        if self.found.verdict == "mismatch" and (not aside or self._verdict(aside) == "mismatch"):
+            causes = self._causes(aside)
+        if not aside and not causes:
+            return self._clear_innocent()
+        return self._with_effects([*aside, *causes])
+
+    def _with_effects(self, fields: Sequence[str]) -> Verification:
+        """The verification with the effect of each of these fields and the verdict of the rest."""
+        effects = tuple(self._effect(name, fields) for name in fields)
+        differing = [DifferingSetting(one.field, one.a, one.b) for one in effects if one.stage is not None]
+        shown = {one.field for one in differing}
+        told = tuple(entry for entry in self.found.not_compared if entry.field not in shown)
+        found = self.found._replace(effects=effects, rest=self._rest(fields), not_compared=told)
+        if found.verdict != "mismatch":
+            return found
+        where = (field for field in self.found.divergence_fields if field not in fields)
+        ahead = [one.field for one in differing if one.field in vocabulary()]
+        return found._replace(differing=tuple(differing), divergence_fields=(*ahead, *where))
+
+    def _clear_innocent(self) -> Verification:
+        """The verification that blames no field which was shown to be innocent."""
+        left = tuple(one for one in self.found.differing if self._pair_with((one.field,)) is None)
+        return self.found._replace(differing=left) if self.found.verdict == "mismatch" else self.found
+
+    def _list_named(self) -> list[str]:
+        """The fields that the user names; of a partial match, also those that a conversion loses and nothing ran."""
+        options, configs = self.session.options, self.pair.configs
+        named = [name for name in options.aside if coverage.differs(name, *configs)]
+        if self.found.verdict == "partial":
+            unrun = {entry.field for entry in self.found.not_compared if entry.differs}
+            named += [name for name in coverage.conversion_losses(*configs) if name in unrun]
+        return self._list_equalizable(named, ())
+
+    def _list_equalizable(self, names: Iterable[str], others: Sequence[str]) -> list[str]:
+        """Those of these fields that can be made equal beside the others and one another."""
+        found: list[str] = []
+        for name in names:
+            if name not in others and self._pair_with((*others, *found, name)) is not None:
+                found.append(name)
+        return found
+
+    def _causes(self, aside: Sequence[str]) -> list[str]:
+        """The suspected fields without which the models agree: one that is enough alone, else all that take part."""
+        configs, place = self.pair.configs, self.found.divergence
+        direction = "update" if place is None else place.direction
+        more = coverage.suspects(*configs, direction, self.found.worst.disagreements())
+        behind = [one.field for one in self.found.differing]
+        losses = coverage.conversion_losses(*configs)
+        first = [name for name in losses if name in behind]
+        ahead = sorted((one.field for one in more), key=lambda name: name not in losses)
+        suspects = self._list_equalizable(dict.fromkeys((*first, *behind, *ahead)), aside)[:_MOST_SUSPECTS]
+        if suspects and self._verdict((*aside, suspects[0])) == "match":
+            return suspects[:1]
+        if len(suspects) < 2 or self._verdict((*aside, *suspects)) != "match":
+            return []
+        return [name for name in suspects if self._verdict(self._names_but(name, (*aside, *suspects))) == "mismatch"]
+
+    def _effect(self, name: str, fields: Sequence[str]) -> Effect:
+        """The first quantity that parts if one of these fields alone differs."""
+        a, b = coverage.values_of(name, *self.pair.configs)
+        results = self._run_with(self._names_but(name, fields))
+        shown = None if results is None or not results.compared else comparison.first_difference(results.compared[-1])
+        return Effect(name, a, b, *(shown or (None, None)))
+
+    def _rest(self, fields: Sequence[str]) -> Verdict:
+        """The verdict of the pair with these fields equal; what else keeps a match from being whole still does."""
+        pair = self._pair_with(fields)
+        if pair is None:
+            return "not-verifiable"
+        open_fields = coverage.undecided_fields(*self.pair.configs)
+        kept = [
+            one
+            for one in self.found.not_compared
+            if one.differs and one.field not in fields and (one.field not in vocabulary() or one.field in open_fields)
+        ]
+        found = _run(pair, self.findings.leave_out(fields), self.session)
+        return found.as_partial(kept, self.session.options.accepted).verdict
+
+    @staticmethod
+    def _names_but(name: str, fields: Sequence[str]) -> tuple[str, ...]:
+        return tuple(one for one in fields if one != name)
+
+    def _verdict(self, fields: Sequence[str]) -> Verdict:
+        results = self._run_with(fields)
+        return "not-verifiable" if results is None else results.verdict
+
+    def _run_with(self, fields: Sequence[str]) -> SeedResults | None:
+        """The comparison with these fields equal; None if they cannot be made so together."""
+        key = frozenset(fields)
+        if key not in self._results:
+            pair = self._pair_with(fields)
+            if pair is None:
+                return None
+            self.session.progress(say.making_equal(fields=", ".join(fields)))
+            self._results[key] = self.session.run_of(pair).seeds(locates=False)
+        return self._results[key]
+
+    def _pair_with(self, fields: Sequence[str]) -> Pair | None:
+        configs = self.pair.configs
+        for name in fields:
+            equal = make_equal(*configs, name)
+            if equal is None:
+                return None
+            configs = equal
+        return assemble_pair(*configs, self.session.options)._replace(places=self.pair.places)
 
 
 def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:

@@ -1,8 +1,8 @@
 """`accmap verify A B`: both real models, shrunk from the two files, on the same weights and tokens.
 
-0 for a match, 1 for a mismatch, a match in part or a pair that cannot be verified, 2 where a framework is missing (with
-the one command that installs it) or a file cannot be read. Progress goes to stderr, the answer to stdout or to
-`--output`.
+0 for a match, or if all but accepted fields match; 1 for a mismatch, a match in part or a pair that cannot be verified;
+2 where a framework is missing (with the one command that installs it) or a file cannot be read. Progress goes to
+stderr, the answer to stdout or to `--output`.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ def run(args: VerifyArgs) -> int:
     chosen_options = chosen_options_of(args) | {
         "against": "torch" if args.against else "",
         "each_source": (args.a_source, args.b_source),
+        "aside": _split_names(args.aside),
     }
     try:
         found, findings, configs = run_verification(
@@ -78,7 +79,25 @@ def run(args: VerifyArgs) -> int:
     if args.small_files is not None:
         write_folder(args.small_files, dict(_small_files(args.small_files, found, args.lang)), force=args.force)
     deliver(text, args.output, force=args.force)
-    return FINE if found.verdict == "match" else BAD
+    for name in chosen_options["aside"]:
+        if name not in found.equal_fields:
+            tell(f"accmap: {say.verify_sets_aside_in_vain(name=name).text(args.lang)}")
+    return FINE if found.verdict == "match" or _is_accepted(found, args) else BAD
+
+
+def _is_accepted(found: Verification, args: VerifyArgs) -> bool:
+    """True if all but accepted fields match."""
+    from ..configuration import find_configuration
+    from ..linting.settings import start_of
+
+    configuration = find_configuration(start_of(args.files, args.stdin_filename))
+    accepted = {*_split_names(args.accept_loss), *configuration.words("accept-loss")}
+    return found.rest == "match" and accepted.issuperset(found.equal_fields)
+
+
+def _split_names(words: Sequence[str]) -> list[str]:
+    """The names of an option that takes several, separated by commas."""
+    return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 
 def chosen_options_of(args: VerifyArgs | VerifyRecordArgs) -> dict[str, Any]:

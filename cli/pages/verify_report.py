@@ -60,6 +60,7 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     lines += _initial_lines(answer, word)
     lines += _failure_lines(answer, word)
     lines += _unexercised_lines(answer, word)
+    lines += _effect_lines(answer, word)
     lines += _divergence_lines(answer, word, language)
     for name in _TABLES:
         lines += _table_lines(_table_rows(answer, name), word, word(name), colour)
@@ -175,6 +176,27 @@ def _field_text(entry: dict[str, Any]) -> str:
     return f"{entry['field']}{both}"
 
 
+def _effect_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """The sentence on the fields that differ, what each of them changes alone, and the verdict of the rest."""
+    if not answer["effects"]:
+        return []
+    fields = ", ".join(f"{_field_text(one)}: {_effect_text(one, word)}" for one in answer["effects"])
+    rest: Callable[..., str] = word
+    return [f"  {word('effects', fields=fields, rest=rest('rest_' + answer['rest']))}"]
+
+
+def _effect_text(effect: Mapping[str, Any], word: VerifyWords) -> str:
+    row = effect["row"]
+    if row is None:
+        return word("unshown")
+    if row["relative"] is None:
+        return word("alone_structure", name=row["name"])
+    table: Callable[..., str] = word
+    name, values = f"{table(effect['stage'])} {row['name']}", map(_number_text, (row["a"], row["b"]))
+    share = f"{row['relative']:.2g}" if row["relative"] > 1 else f"{100 * row['relative']:.2g}%"
+    return word("alone", quantity=name, share=share, **dict(zip("ab", values, strict=True)))
+
+
 def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> list[str]:
     divergence = answer["first_divergence"]
     if divergence is None:
@@ -250,6 +272,7 @@ def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
         *_recorded_lines(answer, language),
         *_initial_lines(answer, word),
         *_unexercised_lines(answer, word),
+        *_effect_lines(answer, word),
         *_divergence_lines(answer, word, language),
         *_precision_lines(answer, word),
     )

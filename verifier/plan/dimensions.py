@@ -11,6 +11,7 @@ import shlex
 from math import lcm
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from ...mapper.differences import difference_of
 from ...mapper.equality import is_equal_field
 from ...mapper.gates import says_something
 from ...mapper.lenses import LENSES
@@ -23,6 +24,7 @@ from ...mapper.translate.yaml_text import block
 from ...mappings.keys_compiled import DATASET, DATASET_TASK, LEADING_DENSE_LAYERS
 from ...mappings.tables import field_named, table
 from ...schemas.config import ReadOptions, explicit_of
+from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.forks import OWN, catalog
 from ...schemas.reader import config_of
@@ -33,6 +35,7 @@ from ..constants_compiled import TARGETS as SIZES_TARGETED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Row, Side, SideName
     from ...schemas.config import Config, Value
@@ -386,23 +389,65 @@ def _leads(key: str, row: Row, side: Side, side_name: SideName, version: str) ->
     return not any(other is not None and other.keys and key in other.keys[0].split("|") for other in others)
 
 
+def make_equal(a: Config, b: Config, name: str) -> tuple[Config, Config] | None:
+    """Both files with one field, or key without a field, equal; None if neither file can express the other's value.
+
+    The second file takes the first one's value if it can, else the first takes the second's. A key goes.
+    """
+    if name not in vocabulary():
+        one, other = (_write_again(config, {name: OMIT}) if config.writes(name) else config for config in (a, b))
+        return one, other
+    if not _still_differs(field_named(name), recipe_of(a), recipe_of(b)):
+        return a, b
+    second = _take_value(b, a, field_named(name))
+    if second is not None:
+        return a, second
+    first = _take_value(a, b, field_named(name))
+    return None if first is None else (first, b)
+
+
+def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:
+    """The file with the other's value of a field; None if it reads back otherwise, or if more changes with it."""
+    wanted = recipe_of(other)
+    try:
+        found = _write_again(config, _keys(config, {field: wanted.value(field)}))
+    except (UnreadableError, ValueError, TypeError):
+        return None
+    written = recipe_of(found)
+    apart = (one for one in (field, *changed_fields(config, found)) if _still_differs(one, written, wanted))
+    return None if any(apart) else found
+
+
+def _still_differs(field: FieldName, a: Recipe, b: Recipe) -> bool:
+    """True if a field differs and changes numbers."""
+    row = difference_of(field, a, b)
+    return row is not None and row.status != "equal" and row.impact == "numerics" and row.counts is not False
+
+
+def _write_again(config: Config, put: Mapping[str, Value | Omitted]) -> Config:
+    """The file in its own size, with some keys set or left out."""
+    devices = 1 if config.launch is None else config.launch.world_size or 1
+    written = _launch(config, put, devices) if config.framework == "megatron" else _document(config, put)
+    return written.config._replace(file=config.file)
+
+
 def _write_small(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
     if config.framework == "megatron":
-        return _launch(config, put)
+        return _launch(config, put, 1)
     return _document(config, put)
 
 
-def _launch(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
-    """A launch on one device, with every argument that the file gives."""
+def _launch(config: Config, put: Mapping[str, Value | Omitted], devices: int) -> SmallFile:
+    """A launch on so many devices, with every argument that the file gives."""
     known = catalog(config.framework_version).by_dest
-    given = _given_words(config, known)
+    given = _given_words(config, known, devices)
     for key, value in put.items():
         fact = known.get(key)
         if fact is None or isinstance(value, Omitted) or value == fact.default:
             given.pop(key, None)
         else:
             given[key] = words_of(fact, value)
-    return _with_fork_values(config, _of_words(config, given), known)
+    return _with_fork_values(config, _of_words(config, given, devices), known)
 
 
 def _with_fork_values(config: Config, small: SmallFile, known: Mapping[str, ArgumentFact]) -> SmallFile:
@@ -446,15 +491,18 @@ def changed_fields(config: Config, small: Config) -> list[FieldName]:
     ]
 
 
-def _of_words(config: Config, given: Mapping[str, Sequence[str]]) -> SmallFile:
+def _of_words(config: Config, given: Mapping[str, Sequence[str]], devices: int) -> SmallFile:
     told: Mapping[str, str | None] = {} if config.launch is None else config.launch.env
     words = [f"{name}={shlex.quote(value)}" for name, value in told.items() if value is not None and name != _DEVICES]
-    lines = [" ".join([*words, "torchrun --nproc_per_node 1 pretrain_gpt.py"]), *map(shlex.join, given.values())]
-    options = ReadOptions(megatron=config.release or config.framework_version, world_size=1)
+    lines = [
+        " ".join([*words, f"torchrun --nproc_per_node {devices} pretrain_gpt.py"]),
+        *map(shlex.join, given.values()),
+    ]
+    options = ReadOptions(megatron=config.release or config.framework_version, world_size=devices)
     return _read(_SCRIPT, " \\\n    ".join(lines) + "\n", options)
 
 
-def _given_words(config: Config, known: Mapping[str, ArgumentFact]) -> dict[str, list[str]]:
+def _given_words(config: Config, known: Mapping[str, ArgumentFact], devices: int) -> dict[str, list[str]]:
     """The words of what the file gives; of another program's words, what Megatron-LM's own mean the same."""
     taken = {key: one for key, one in config.settings.items() if one.decided and one.acceptance == "accepted"}
     given = {
@@ -463,7 +511,7 @@ def _given_words(config: Config, known: Mapping[str, ArgumentFact]) -> dict[str,
         if key in known and one.origin == "explicit"
     }
     if config.dialect != OWN:
-        plain = _of_words(config, given).config
+        plain = _of_words(config, given, devices).config
         for key, one in taken.items():
             if key in known and one.value not in (None, known[key].default, plain.value(key)):
                 given[key] = words_of(known[key], one.value)

@@ -121,6 +121,20 @@ class Comparison(NamedTuple):
         return found
 
 
+_TOLD_FIRST = ("loss", "parts", "dropout", "padding", "training", "rates", "norms", "gradients", "logits")
+"""Stages whose numbers say most to a person."""
+
+
+def first_difference(compared: Comparison) -> tuple[Stage, Row] | None:
+    """The most telling quantity that does not agree, with its stage."""
+    wrong = compared.disagreements()
+    for stage in (*_TOLD_FIRST, *wrong):
+        if stage in wrong:
+            largest = max(wrong[stage], key=lambda row: row.relative or 0.0)
+            return stage, next((row for row in wrong[stage] if row.name == "loss"), largest)
+    return None
+
+
 def compare_answers(
     a: WorkerAnswer,
     b: WorkerAnswer,

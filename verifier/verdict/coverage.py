@@ -15,9 +15,11 @@ from ...mapper.gates import counts, says_something
 from ...mapper.modules import MODULES
 from ...mapper.recipe.reading import recipe_of
 from ...mapper.recipe.vocabulary import COMPUTED, vocabulary
+from ...mapper.translate.translation import translate
 from ...mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ...mappings.tables import field_named
 from ...schemas.config import explicit_of
+from ...schemas.diagnostic import ReadBackError, UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.dialects import dialect_versions
 from ...schemas.megatron.forks import fork_of
@@ -308,6 +310,15 @@ class Findings(NamedTuple):
     of_pairs: frozenset[str] = frozenset()
     """Codes of the rules that compare two files."""
 
+    def leave_out(self, fields: Collection[str]) -> Findings:
+        """The findings that are not about these fields or keys alone."""
+        rest = [
+            one
+            for one in self.diagnostics
+            if not (one.fields and set(one.fields) <= set(fields)) and dict(one.values).get("key") not in fields
+        ]
+        return self._replace(diagnostics=rest)
+
 
 _NOT_CARRIED = "not-carried-over"
 """The rule of what the other framework cannot do at all; of a pair, too, it looks at one file."""
@@ -426,6 +437,40 @@ def _differing_fields(a: Recipe, b: Recipe, language: Language) -> Iterator[tupl
             key = next((side.key for side in sides if side is not None and side.key), "")
             values = Values(*(None if side is None else side.value for side in sides))
             yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
+
+
+def conversion_losses(a: Config, b: Config) -> list[str]:
+    """Fields and keys that the conversion of either file into the other's framework loses, and that differ."""
+    if a.framework == b.framework:
+        return []
+    names: dict[str, None] = {}
+    for source, target in ((a, b), (b, a)):
+        try:
+            rows = translate(source, target.framework, target.framework_version, _written_dialect(target)).rows
+        except (UnreadableError, ReadBackError):
+            continue
+        lost = [row for row in rows if row.changes_numbers]
+        names.update(dict.fromkeys(name for row in lost for name in (row.field, *row.source) if name is not None))
+    return [name for name in names if differs(name, a, b)]
+
+
+def differs(name: str, a: Config, b: Config) -> bool:
+    """True if a field differs and changes numbers, or if a key without a field is in one of the files."""
+    if name not in vocabulary():
+        return a.writes(name) or b.writes(name)
+    row = difference_of(field_named(name), recipe_of(a), recipe_of(b))
+    return row is not None and row.status != "equal" and row.impact == "numerics" and row.counts is not False
+
+
+def _written_dialect(config: Config) -> str | None:
+    return config.dialect if config.framework == "mindformers" else None
+
+
+def values_of(name: str, a: Config, b: Config) -> Values:
+    """Both values of a field, or of a key without one."""
+    if name in vocabulary():
+        return Values(*(recipe_of(config).value(field_named(name)) for config in (a, b)))
+    return Values(*(config.value(name) for config in (a, b)))
 
 
 def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ()) -> list[DifferingSetting]:

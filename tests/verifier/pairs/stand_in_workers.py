@@ -15,11 +15,15 @@ if TYPE_CHECKING:
     from accmap.schemas.config import Basis
     from accmap.verifier.worker.blueprint import Job
 
-_STEP = {"loss": 4.0, "norm": 1.0, "rate": 1e-3}
+
+def _equal_loss(_job: Job) -> float:
+    return 4.0
 
 
 class StandInWorker:
-    """One framework's stand-in; `answers` may differ by the job."""
+    """One framework's stand-in, whose loss may depend on the job."""
+
+    loss = staticmethod(_equal_loss)
 
     has_failed = False
     start_cost: Mapping[str, float] = {}
@@ -33,7 +37,8 @@ class StandInWorker:
         self.jobs.append(job)
 
     def answer(self, _progress: object) -> WorkerAnswer:
-        values = {"shapes": {"w": [1]}, "losses": [_STEP] * 4, "steps": [_STEP] * 3, "stand_ins": {}, "versions": {}}
+        step = {"loss": self.loss(self.jobs[-1]), "norm": 1.0, "rate": 1e-3}
+        values = {"shapes": {"w": [1]}, "losses": [step] * 4, "steps": [step] * 3, "stand_ins": {}, "versions": {}}
         return WorkerAnswer(values, {})
 
     def close(self) -> None: ...

@@ -1,0 +1,143 @@
+"""A field is blamed if the models agree without it; what is set aside is made equal, and the rest has a verdict."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from shutil import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accmap.cli.lean import main
+from accmap.schemas.reader import read_config
+from accmap.verifier.verdict.coverage import Findings
+from accmap.verifier.verify import Options, verify
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from stand_in_workers import StandInWorker, use_stand_ins
+
+if TYPE_CHECKING:
+    from accmap.schemas.config import Config
+    from accmap.verifier.worker.blueprint import Job
+
+EPSILON, BASE, BETA = "norm.epsilon", "position.rotary_base", "optimizer.beta2"
+BOTH = f"{EPSILON},{BASE}"
+DROPOUT = "attention.dropout"
+CHANGES = {
+    EPSILON: ("--norm-epsilon 1.0e-6", "--norm-epsilon 1.0e-3"),
+    BASE: ("--rotary-base 1000000", "--rotary-base 500000"),
+    BETA: ("--adam-beta2 0.95", "--adam-beta2 0.5"),
+    DROPOUT: ("--attention-dropout 0.0", "--attention-dropout 0.1"),
+}
+"""The stand-ins' losses depend on the first two fields, and nothing of theirs on the others."""
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense"
+
+
+def loss_of(job: Job) -> float:
+    model = job.blueprint.model
+    if job.blueprint.framework == "megatron":
+        return 4.0 + 100 * model["norm_epsilon"] + model["rotary_base"] / 1e7
+    return 4.0 + 100 * model["transformer"]["layernorm_epsilon"] + model["transformer"]["rotary_base"] / 1e7
+
+
+@pytest.fixture(autouse=True)
+def _stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_stand_ins(monkeypatch)
+    monkeypatch.setattr(StandInWorker, "loss", staticmethod(loss_of))
+
+
+def pair(folder: Path, *fields: str) -> tuple[str, str]:
+    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    for old, new in map(CHANGES.__getitem__, fields):
+        assert old in text
+        text = text.replace(old, new)
+    (folder / "megatron.sh").write_text(text, "utf-8")
+    return str(folder / "megatron.sh"), copy(EXAMPLE / "mindformers.yaml", folder)
+
+
+def read(folder: Path, *fields: str) -> tuple[Config, Config]:
+    script, config = pair(folder, *fields)
+    return read_config(script), read_config(config)
+
+
+@pytest.mark.parametrize(
+    ("fields", "causes"),
+    [
+        ((EPSILON,), [EPSILON]),
+        ((EPSILON, BETA), [EPSILON]),
+        ((BETA, BASE), [BASE]),
+        ((EPSILON, BASE), [EPSILON, BASE]),
+        ((EPSILON, BASE, BETA), [EPSILON, BASE]),
+    ],
+)
+def test_only_a_cause_is_blamed(fields: tuple[str, ...], causes: list[str], tmp_path: Path) -> None:
+    found = verify(*read(tmp_path, *fields), Findings())
+    assert (found.verdict, found.rest) == ("mismatch", "match")
+    assert sorted(entry.field for entry in found.differing) == sorted(causes)
+    assert sorted(found.equal_fields) == sorted(causes)
+    for effect in found.effects:
+        assert (effect.stage, effect.row is not None and effect.row.agrees) == ("loss", False)
+
+
+def answered(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
+    code = main(["verify", *words, "--format", "json"])
+    said = capsys.readouterr()
+    return code, json.loads(said.out), said.err
+
+
+@pytest.mark.parametrize(
+    ("differing", "words", "code", "aside", "rest"),
+    [
+        ([EPSILON], [], 1, [EPSILON], "match"),
+        ([EPSILON], ["--aside", EPSILON], 1, [EPSILON], "match"),
+        ([EPSILON], ["--aside", EPSILON, "--accept-loss", EPSILON], 0, [EPSILON], "match"),
+        ([EPSILON, BASE], ["--aside", EPSILON, "--accept-loss", EPSILON], 1, [EPSILON, BASE], "match"),
+        ([EPSILON, BASE], ["--aside", BOTH, "--accept-loss", BOTH], 0, [EPSILON, BASE], "match"),
+    ],
+)  # fmt: skip
+def test_what_is_set_aside_is_made_equal_and_the_rest_is_verified(
+    differing: list[str], words: list[str], code: int, aside: list[str], rest: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    given, answer, _said = answered([*pair(tmp_path, *differing), *words], capsys)
+    assert (given, answer["verdict"], answer["rest"]) == (code, "mismatch", rest)
+    assert answer["aside"] == aside
+    assert [effect["field"] for effect in answer["effects"]] == aside
+    assert answer["effects"][0]["row"]["relative"] == pytest.approx(0.0238, rel=0.05)
+
+
+def test_what_does_not_differ_is_not_set_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, answer, said = answered([*pair(tmp_path), "--aside", EPSILON], capsys)
+    assert (code, answer["verdict"], answer["aside"], answer["rest"]) == (0, "match", [], None)
+    assert f"--aside {EPSILON}: this field or key does not differ here" in said
+
+
+def test_a_partial_match_is_whole_without_what_is_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Dropout on one side is run by no stand-in."""
+    files = pair(tmp_path, DROPOUT)
+    assert answered([*files], capsys)[0] == 1
+    code, answer, _said = answered([*files, "--aside", DROPOUT, "--accept-loss", DROPOUT], capsys)
+    assert (code, answer["verdict"], answer["aside"], answer["rest"]) == (0, "partial", [DROPOUT], "match")
+    assert answer["effects"][0]["row"] is None
+
+
+def test_the_text_says_it_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = pair(tmp_path, EPSILON)
+    for language, told in (("en", "everything else matches"), ("zh", "其余全部一致")):
+        main(["verify", *files, "--lang", language])
+        line = next(line for line in capsys.readouterr().out.splitlines() if told in line)
+        assert f"{EPSILON} (0.001 | 1e-06" in line
+        assert "2.4%" in line
+        assert "4.2 | 4.1001" in line
+
+
+def test_an_innocent_field_is_not_blamed_where_nothing_explains_a_difference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(StandInWorker, "loss", staticmethod(lambda job: 4.0 + (job.blueprint.framework == "megatron")))
+    found = verify(*read(tmp_path, EPSILON), Findings())
+    assert (found.verdict, found.differing, found.equal_fields, found.rest) == ("mismatch", (), [], None)
+    told = verify(*read(tmp_path, EPSILON), Findings(), Options(explains=False))
+    assert [entry.field for entry in told.differing] == [EPSILON]
