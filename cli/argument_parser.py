@@ -138,6 +138,9 @@ def _store_option(values: dict[str, object], option: Option, name: str, taken: l
         values[option.dest] = converted[0]
 
 
+_BITS = 64
+
+
 def _converted_value(option: Option, name: str, text: str) -> object:
     if option.choices and text not in option.choices:
         listed = ", ".join(option.choices)
@@ -145,7 +148,10 @@ def _converted_value(option: Option, name: str, text: str) -> object:
     if option.type == "str":
         return text
     try:
-        return int(text) if option.type == "int" else float(text)
+        number = int(text) if option.type == "int" else float(text)
+        if isinstance(number, int) and number.bit_length() >= _BITS:
+            raise ValueError(number)
+        return number
     except ValueError:
         wanted = say.a_whole_number() if option.type == "int" else say.a_number()
         raise UsageError(say.takes_not(name=name, text=text, wanted=wanted)) from None

@@ -11,6 +11,7 @@ from ..schemas.border.file_input import is_inside, read_regular, require_inside
 from ..schemas.border.inputs import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ..schemas.plain_values import brief, brief_text
 from ..schemas.shared_words import join_words
 from .argument_parser import UsageError
 from .messages_compiled import say
@@ -340,10 +341,28 @@ def _toml_table(path: str, text: str, *, required: bool) -> dict[str, object] | 
     except ValueError as error:
         raise UsageError(say.is_not_valid_toml(path=path, error=error)) from None
     if not inside:
+        _require_short_integers(path, parsed)
         return parsed
     tool = parsed.get("tool", {})
     table = cast("dict[str, object]", tool).get("accmap") if isinstance(tool, dict) else None
+    _require_short_integers(path, table)
     return cast("dict[str, object]", table) if isinstance(table, dict) else {} if required else None
+
+
+def _require_short_integers(path: str, table: object) -> None:
+    """UsageError for an integer of more than the 64 bits that TOML has; Python does not write one of 4,300 digits."""
+    waiting = [table]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            waiting.extend(cast("dict[str, object]", value).values())
+        elif isinstance(value, list):
+            waiting.extend(cast("list[object]", value))
+        elif isinstance(value, int) and value.bit_length() >= _BITS:
+            raise UsageError(say.is_not_valid_toml(path=path, error=say.integer_too_long(value=brief_text(value))))
+
+
+_BITS = 64
 
 
 def _validated_configuration(
@@ -394,14 +413,15 @@ def _check_type(path: str, key: str, value: object, schema: Mapping[str, Any]) -
     if choices is not None:
         if value not in choices:
             listed = ", ".join(map(str, choices))
-            raise UsageError(say.is_it_must_be_one(path=path, key=key, value=value, listed=listed))
+            raise UsageError(say.is_it_must_be_one(path=path, key=key, value=brief(value), listed=listed))
         return
     kind = schema["type"]
     if not isinstance(value, _TYPES[kind]) or isinstance(value, bool):
-        raise UsageError(say.must_be_a_toml_not(path=path, key=key, kind=kind, value=value))
-    least = schema.get("minimum")
-    if least is not None and isinstance(value, int) and value < least:
-        raise UsageError(say.counts_from_not(path=path, key=key, least=least, value=value))
+        raise UsageError(say.must_be_a_toml_not(path=path, key=key, kind=kind, value=brief(value)))
+    if isinstance(value, int):
+        least, most = schema.get("minimum", value), schema.get("maximum", value)
+        if not least <= value <= most:
+            raise UsageError(say.counts_from_not(path=path, key=key, least=least, most=most, value=brief(value)))
     if isinstance(value, list):
         for entry in cast("list[object]", value):
             _check_type(path, key, entry, schema["items"])

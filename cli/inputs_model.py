@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
-Count = Annotated[int, Field(ge=1)]
+Count = Annotated[int, Field(ge=1, le=2**53)]
+"""What a JSON number holds exactly."""
 Text = str | SkipJsonSchema[None]
 Number = Count | SkipJsonSchema[None]
 Words = list[str]

@@ -96,6 +96,12 @@ def is_value_of(kind: str, value: object) -> bool:
     return isinstance(value, (int, float)) and -_LARGEST <= value <= _LARGEST
 
 
+def brief(value: object) -> object:
+    """A value as it is, or the beginning of its text if that is long."""
+    is_long = (isinstance(value, int) and value.bit_length() > _BITS) or len(str(value)) > _SHOWN
+    return brief_text(value) if is_long else value
+
+
 def brief_text(value: object) -> str:
     """A value in a message: of a long one, the beginning."""
     if isinstance(value, int) and value.bit_length() > _BITS:

@@ -227,7 +227,9 @@ class Records:
         losses: Counter[str] = Counter()
         steps: dict[str, Counter[str]] = {}
         for values in (record for _, records in self._read(chunk) for record in records or ()):
-            places = [name for name in ((self._step,) if self._step else STEPS) if _is_step(values.get(name, ""))]
+            places = [
+                name for name in ((self._step,) if self._step else STEPS) if _step_in(values.get(name, "")) is not None
+            ]
             if bool(places) is not self.program.counts and (places or "epoch" in values):
                 for name in LOSSES:
                     if _NUMBER.fullmatch(values.get(name, "")):
@@ -304,18 +306,18 @@ class Records:
         if not _NUMBER.fullmatch(loss):
             return b""
         place, _, total = (part.strip() for part in values.get(self._step, "").partition("/"))
-        if self._step and not _is_step(place):
+        step = _step_in(place) if self._step else 0
+        if step is None:
             return b""
         epoch = values.get("epoch", "").partition("/")[0].strip()
         if not self._step:
             self._epochs.append(epoch if _NUMBER.fullmatch(epoch) and float(epoch) < 1e9 else "0")
-            place = "0"
-        elif _is_step(total):
-            self._longest = max(self._longest, int(total))
-        whole = int(float(epoch)) if _is_step(epoch) else 0
+        else:
+            self._longest = max(self._longest, _step_in(total) or 0)
+        whole = _step_in(epoch) or 0
         columns = {LOSS: loss, **self._columns_beside_loss(values)}
         told = "".join(f" {name}: {value} |" for name, value in columns.items())
-        return MARK + f"{whole % 10**6} {int(float(place))} |{told} end: 0 |".encode()
+        return MARK + f"{whole % 10**6} {step} |{told} end: 0 |".encode()
 
     def _columns_beside_loss(self, values: Mapping[str, str]) -> dict[str, str]:
         """The columns beside the loss under our names."""
@@ -477,9 +479,13 @@ def _column_parts(name: str) -> tuple[str, str]:
     return ("", "") if name.endswith(_BOUNDS) else (run, own_name(own))
 
 
-def _is_step(text: str) -> bool:
-    head = text.partition("/")[0].strip()
-    return head.isdecimal() or (head.endswith(".0") and head[:-2].isdecimal())
+def _step_in(text: str) -> int | None:
+    """The number of a step; None for anything else, and for one that no run reaches."""
+    head = text.partition("/")[0].strip().removesuffix(".0")
+    return int(head) if head.isdecimal() and len(head) <= _LONGEST_STEP else None
+
+
+_LONGEST_STEP = 15
 
 
 def _fields(text: str, mark: str) -> list[str]:

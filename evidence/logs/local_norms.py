@@ -179,7 +179,7 @@ class NormScanner:
             sizes = groups["sizes"]
             values = [number_in(value) for value in groups["mindspore"].strip(b"[]").replace(b",", b" ").split()]
             # A size stands alone, or as the value of a tensor that is printed with shape and type.
-            told = re.findall(rb"value= *\[?(\d+)", sizes) or re.findall(rb"\d+", sizes)
+            told = re.findall(rb"value= *\[?(\d{1,18})", sizes) or re.findall(rb"\d{1,18}", sizes)
             counted = tuple(int(size) for size in told) if len(told) == len(values) else None
             norms = _squares(values, line, None, counted)
         else:
@@ -507,7 +507,7 @@ def _layout(names: Sequence[str], recipes: Sequence[Recipe]) -> Layout:
     from ...mapper.weights import Layout
 
     text = "\n".join(names)
-    numbers = [int(number) for number in re.findall(r"local_experts\.(\d+)\.", text)]
+    numbers = [int(number) for number in re.findall(r"local_experts\.(\d{1,9})\.", text)]
     told = [value for recipe in recipes if isinstance(value := recipe.value("moe.num_experts"), int)]
     latent = "_down_proj" in text or "linear_kvb" in text
     latent = latent or any(recipe.value("attention.latent.enabled") is True for recipe in recipes)

@@ -210,9 +210,12 @@ def test_the_command_line_stands_over_the_configuration(accmap: Callable[..., An
 @pytest.mark.parametrize(
     ("configuration", "said"),
     [
-        ("steps = 0\n", "steps must be at least 1, not 0"),
+        ("steps = 0\n", "steps must be from 1 to 9007199254740992, not 0"),
         ('dataset-size = "many"\n', "dataset-size must be a TOML integer"),
-        ('[[pairs]]\nmegatron = "a"\nmindformers = "b"\nsteps = -1\n', "pairs.steps must be at least 1, not -1"),
+        (
+            '[[pairs]]\nmegatron = "a"\nmindformers = "b"\nsteps = -1\n',
+            "pairs.steps must be from 1 to 9007199254740992, not -1",
+        ),
         (
             '[[pairs]]\nmegatron = "a"\nmindformers = "b"\nstep = 1\n',
             "pairs does not have 'step' (did you mean steps?)",

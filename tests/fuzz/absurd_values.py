@@ -147,7 +147,7 @@ def _scalars(node: yaml.Node | None, path: str = "") -> Iterator[tuple[str, int,
 
 @cache
 def _places(text: str) -> tuple[tuple[str, int, int], ...]:
-    return tuple(_scalars(yaml.compose(text, Loader=yaml.SafeLoader)))
+    return tuple(_scalars(yaml.compose(text, Loader=yaml.CSafeLoader)))
 
 
 _PLACEHOLDER = "PLACE_OF_THE_VALUE"
@@ -159,7 +159,10 @@ def change_yaml(text: str, value: Any, chance: random.Random) -> Changed:
     if not places or chance.random() < 0.4:
         key = chance.choice(keys())
         held = _with(yaml.load(text, yaml.CSafeLoader), key.split("."))
-        return Changed(_encoded(yaml.dump(held, sort_keys=False).replace(_PLACEHOLDER, in_yaml(value))), key)
+        return Changed(
+            _encoded(yaml.dump(held, Dumper=yaml.CSafeDumper, sort_keys=False).replace(_PLACEHOLDER, in_yaml(value))),
+            key,
+        )
     path, first, last = chance.choice(places)
     return Changed(_encoded(text[:first] + in_yaml(value) + text[last:]), path)
 
