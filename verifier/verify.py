@@ -350,6 +350,7 @@ def run_pair(
 
 def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verification:
     """The verdict of a pair, with the fields that were shown to cause it and the verdict of the rest."""
+    session.progress(say.starting_frameworks(frameworks=", ".join(dict.fromkeys(pair.sides))))
     found = _run(pair, findings, session)
     options = session.options
     if found.verdict not in ("mismatch", "partial") or options.against or not options.explains:

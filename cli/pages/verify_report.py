@@ -73,9 +73,18 @@ def text_page(answer: Answer, language: Language) -> Outgoing:
     if answer["stand_ins"]:
         names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
         lines.append(f"{word('stand_ins')}: {names}")
-    rest = [entry["field"] for entry in answer["not_compared"] if not (entry.get("differs") or entry.get("accepted"))]
-    lines.append(f"{word('not_compared')}: " + ", ".join(rest))
+    lines += _not_compared_lines(answer, word)
     return page(lines)
+
+
+def _not_compared_lines(answer: Answer, word: VerifyWords) -> list[str]:
+    """Lines on the parts that were not compared: each reason once, with its fields."""
+    fields: dict[str, list[str]] = {}
+    for entry in answer["not_compared"]:
+        if not (entry.get("differs") or entry.get("accepted")):
+            fields.setdefault(entry["reason"], []).append(_field_text(entry))
+    lines = [f"  {', '.join(names)}: {reason}" for reason, names in fields.items()]
+    return [f"{word('not_compared')}:", *lines] if lines else []
 
 
 def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
@@ -162,11 +171,12 @@ def _is_version(entry: dict[str, Any]) -> bool:
 
 def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """Lines on differences that make a match partial, with both values."""
-    told = [entry for entry in answer["not_compared"] if entry.get("differs") and not _is_version(entry)]
-    lines = [
-        f"  {word('unexercised' if 'a' in entry else 'unproved')}: {_field_text(entry)}: {entry['reason']}"
-        for entry in told
-    ]
+    told: dict[tuple[str, str], list[str]] = {}
+    for entry in answer["not_compared"]:
+        if entry.get("differs") and not _is_version(entry):
+            heading = word("unexercised" if "a" in entry else "unproved")
+            told.setdefault((heading, entry["reason"]), []).append(_field_text(entry))
+    lines = [f"  {heading}: {', '.join(names)}: {reason}" for (heading, reason), names in told.items()]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
     return lines + [f"  {word('accepted')}: {_field_text(entry)}" for entry in let]
 

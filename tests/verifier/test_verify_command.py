@@ -28,6 +28,7 @@ from accmap.verifier.verdict.comparison import (
     Divergence,
     NotCompared,
     Row,
+    Values,
     compare_answers,
     locate_without_trace,
 )
@@ -36,6 +37,7 @@ from accmap.verifier.worker.processes import WorkerAnswer, WorkerFailure
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
+from stand_in_workers import use_stand_ins
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -231,6 +233,26 @@ def test_the_pages(language: Any) -> None:
     assert "&lt;b&gt;.yaml" in page
     assert "http" not in page[page.index("<main ") : page.index("</main>")]
     HTMLParser().feed(page)
+
+
+def test_what_was_not_compared_has_a_reason_for_each_field_and_each_reason_stands_once() -> None:
+    unrun = (
+        NotCompared("run.seed", "drawn here"),
+        NotCompared("x.y", "a kernel", Values(1, 2)),
+        NotCompared("z", "a kernel"),
+    )
+    text = str(text_page(verification(not_compared=unrun).to_json(), "en"))
+    assert text.endswith("not compared:\n  run.seed: drawn here\n  x.y (1 | 2), z: a kernel\n")
+
+
+def test_the_progress_says_what_happens_before_a_framework_answers(
+    pair: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_stand_ins(monkeypatch)
+    told: list[str] = []
+    configs = [config_of(read_text(name), ReadOptions(), path=name) for name in pair]
+    verify.verify(configs[0], configs[1], coverage.Findings(), progress=lambda words: told.append(words.text("en")))
+    assert told[0] == "importing megatron, mindformers"
 
 
 @pytest.mark.parametrize(("parsed", "own", "said"), [

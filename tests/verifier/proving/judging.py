@@ -113,7 +113,7 @@ class Judge:
         self._hints = hints
         """What another pair of versions said of a field, which is tried first."""
         self.bench = Bench(versions)
-        self._options = Options(sources=sources)
+        self._options = Options(sources=sources, explains=False)
         self._workers = workers
         self._known: dict[tuple[str, str, str, int, bool], tuple[str, float | None, str]] = {}
 
