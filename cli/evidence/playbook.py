@@ -42,6 +42,7 @@ from ...evidence.playbook.plan import (
     PlanError,
     check_states,
     command_line,
+    inference_plan,
     next_of,
     outdated_file,
     pages,
@@ -61,6 +62,7 @@ from ...schemas.border.inputs import open_regular
 from ...schemas.border.text_output import emit, json_text, paint, say, tell
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
+from ...schemas.file_kind import runs_inference
 from ...schemas.installation import module_command
 from ...schemas.shared_words import mark
 from ...schemas.verdict import Unseen, conclude, unseen_json
@@ -198,6 +200,8 @@ _OTHER = {
 def run(args: PlaybookArgs) -> int:
     """Write the playbook whole; nothing is written where one of its files may not be."""
     configs, directory = _pair(args)
+    if args.inference:
+        return _write_inference(args, configs, directory)
     by_framework = {config.framework: config for config in configs}
     if len(by_framework) < len(configs):
         raise UsageError(usage.a_pair_has_one_file(file=args.files[0], file2=args.files[1]))
@@ -215,6 +219,23 @@ def run(args: PlaybookArgs) -> int:
     return FINE
 
 
+def _write_inference(args: PlaybookArgs, configs: Sequence[Config], directory: str) -> int:
+    """Write the playbook of an inference configuration and its benchmark, whichever is named first."""
+    yaml = next((one for one in reversed(configs) if one.framework == "mindformers" and runs_inference(one)), None)
+    benchmark = next((one for one in configs if one is not yaml), None)
+    if yaml is None or benchmark is None or not (benchmark.framework == "huggingface" or runs_inference(benchmark)):
+        raise UsageError(usage.inference_playbook_needs())
+    paths = [_no_option(os.path.relpath(one.file, directory)) for one in (benchmark, yaml)]
+    plan = inference_plan(Names(paths[0], paths[1], paths[1]), reading_words(args.reading), Layout(os.path.abspath(directory)))
+    texts = pages(plan)
+    force = args.force or can_overwrite(texts, directory, previous_checksums(directory, plan))
+    texts[FILE] = plan_text(plan, texts)
+    written = {os.path.join(directory, name): text for name, text in sorted(texts.items())}
+    write_folder(directory, written, force=force)
+    _tell(directory, list(written), plan, args.format, args.lang)
+    return FINE
+
+
 def _pair(args: PlaybookArgs) -> tuple[list[Config], str]:
     """The files, read, and the directory; UsageError where a playbook cannot be made of them or there."""
     directory, options = args.directory, args.reading
@@ -224,7 +245,7 @@ def _pair(args: PlaybookArgs) -> tuple[list[Config], str]:
         raise UsageError(usage.a_playbook_names_its_pair())
     if options.variables and os.environ.items() <= options.variables.items():
         raise UsageError(usage.a_playbook_writes_down_how())
-    configs = [load(name, options, args.stdin_filename) for name in args.files]
+    configs = [load(name, options, args.stdin_filename, model=args.inference) for name in args.files]
     parent = _parent(directory)
     if not os.path.isdir(parent):
         raise UsageError(usage.is_not_a_directory(parent=parent))

@@ -67,6 +67,10 @@ _NAMES = "|".join((*_VALUES, "var", "branch", "declare", "arg")).replace("_", "-
 _READING = re.compile(rf"--unset-empty|--({_NAMES})=.*", re.DOTALL)
 
 
+INFERENCE = "inference"
+"""The stage that is the whole playbook of an inference configuration."""
+
+
 class PlanError(WordsError):
     """A `plan.json` that is none, and why."""
 
@@ -87,9 +91,16 @@ def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = (), layout:
     """The plan for a recipe: the checks whose conditions hold, and the rungs that give something back."""
     last = len(steps()) - 1
     rungs = tuple(number for number in range(1, last + 1) if number == last or align(recipe, number).returned)
-    return _build(
+    plan = _build(
         names, reading, rungs, lambda check: all(holds(condition, recipe.value) for condition in check.when), layout
     )
+    return plan._replace(stages=tuple(stage for stage in plan.stages if stage.id != INFERENCE))
+
+
+def inference_plan(names: Names, reading: tuple[str, ...], layout: Layout) -> Plan:
+    """The plan for an inference configuration: `names.megatron` is its benchmark."""
+    plan = _build(names, reading, (), lambda _check: True, layout)
+    return plan._replace(stages=tuple(stage for stage in plan.stages if stage.id == INFERENCE))
 
 
 def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008 - it is immutable
@@ -298,7 +309,7 @@ def patches() -> dict[str, str]:
 def _stage(number: int, row: dict[str, Any]) -> Stage:
     return Stage(
         row["id"],
-        number,
+        1 if row.get("inference") else number,
         {"en": row["en"], "zh": row["zh"]},
         row["aim"],
         tuple(_check(entry) for entry in row["checks"]),

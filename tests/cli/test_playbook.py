@@ -450,3 +450,43 @@ def test_a_side_that_was_written_here_makes_nothing_old(accmap, tmp_path: Path) 
     told = {entry["check"]: entry for entry in found["checks"]}
     assert told["models"]["state"] == "passed"
     assert "older" not in told["checklist"]["message"]
+
+
+PREDICT = """run_mode: predict
+use_legacy: False
+model: {model_config: {compute_dtype: bfloat16, params_dtype: bfloat16}}
+"""
+MODEL = (
+    '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2, '
+    '"num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 320, "torch_dtype": "bfloat16"}'
+)
+
+
+def test_a_playbook_for_inference(accmap, tmp_path: Path) -> None:
+    files = {"predict.yaml": PREDICT, "hf/config.json": MODEL, "hf/generation_config.json": '{"do_sample": false}'}
+    made = accmap("playbook", "hf/config.json", "predict.yaml", "--inference", "-d", "book", files=files)
+    assert made.code == 0, made.err
+    names = {str(path.relative_to("book")) for path in Path("book").rglob("*") if path.is_file()}
+    assert names == {
+        "README.md", "README.zh-CN.md", "plan.json", "1-inference/README.md", "1-inference/README.zh-CN.md",
+    }  # fmt: skip
+    found = states(accmap("playbook", "status", "book", "--format", "json").out)
+    assert found.pop("settings") == "passed"
+    assert list(found) == ["tokenizers", "loading", "answers", "dump", "outputs", "scores"]
+    assert set(found.values()) == {"waiting"}
+    answers = '{"question": "What?", "answer": "A"}\n'
+    files |= {"book/1-inference/benchmark.jsonl": answers, "book/1-inference/answers.jsonl": answers.replace("A", "B")}
+    files["predict.yaml"] = PREDICT.replace("compute_dtype: bfloat16", "compute_dtype: float16")
+    found = states(accmap("playbook", "status", "book", "--format", "json", files=files).out)
+    assert (found["settings"], found["answers"]) == ("failed", "failed")
+    again = accmap("playbook", "hf/config.json", "predict.yaml", "--inference", "-d", "book")
+    assert again.code == 0, again.err
+
+
+@pytest.mark.parametrize("words", [("predict.yaml",), ("predict.yaml", "train.yaml"), ("config.json", "train.yaml")])
+def test_a_playbook_for_inference_needs_both(accmap, words: tuple[str, ...]) -> None:
+    files = {"predict.yaml": PREDICT, "train.yaml": PREDICT.replace("predict", "train"), "config.json": MODEL}
+    answer = accmap("playbook", *words, "--inference", "-d", "book", files=files)
+    assert answer.code == 2
+    assert "--inference needs" in answer.err
+    assert not Path("book").exists()
