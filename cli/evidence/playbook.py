@@ -226,7 +226,9 @@ def _write_inference(args: PlaybookArgs, configs: Sequence[Config], directory: s
     if yaml is None or benchmark is None or not (benchmark.framework == "huggingface" or runs_inference(benchmark)):
         raise UsageError(usage.inference_playbook_needs())
     paths = [_no_option(os.path.relpath(one.file, directory)) for one in (benchmark, yaml)]
-    plan = inference_plan(Names(paths[0], paths[1], paths[1]), reading_words(args.reading), Layout(os.path.abspath(directory)))
+    plan = inference_plan(
+        Names(paths[0], paths[1], paths[1]), reading_words(args.reading), Layout(os.path.abspath(directory))
+    )
     texts = pages(plan)
     force = args.force or can_overwrite(texts, directory, previous_checksums(directory, plan))
     texts[FILE] = plan_text(plan, texts)
