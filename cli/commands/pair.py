@@ -52,8 +52,6 @@ def run(args: PairArgs) -> int:
         trial=args.experiment,
     )
     pair = pair._replace(mindformers=target.name_choice(pair.mindformers))
-    if not args.no_read_back:
-        require_said(pair.megatron, pair.mindformers)
     texts = pair.texts(comments=not args.no_comments, language=args.lang)
     texts.update({name: readme(pair, language) for language, name in FILES.items()})
     written = {os.path.join(args.directory, name): text for name, text in texts.items()}
@@ -63,6 +61,8 @@ def run(args: PairArgs) -> int:
         _print_stops(stops, args.lang)
         tell(usage.not_written().text(args.lang))
         return UNUSABLE
+    if not args.no_read_back:  # a file that stops has been refused above: what it holds cannot be read back whole
+        require_said(pair.megatron, pair.mindformers)
     defects = defects_of_written({name: side.written for name, side in sides.items()})
     write_folder(args.directory, written, force=args.force)
     if args.format == "json":

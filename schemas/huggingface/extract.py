@@ -24,7 +24,7 @@ from ..megatron.facts.parser_dump import digest
 from ..versions import names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from typing import TypeGuard
 
 SOURCE = Path(__file__).with_name("facts.json")
@@ -168,12 +168,13 @@ def products() -> dict[str, str]:
     }
     about = "Configuration classes of transformers by version and family; compiled from facts.json."
     common = tuple(sorted({key for found in stored.values() for key in found["common"]}))
-    rotary: dict[str, list[str]] = load_table(OUTSIDE.read_text("utf-8"))["rotary"]
+    outside: dict[str, Any] = load_table(OUTSIDE.read_text("utf-8"))
+    rotary: dict[str, list[str]] = outside["rotary"]
     made = literal_module(
         about,
         FACTS=facts,
         COMMON=common,
-        KINDS=_kinds(stored),
+        KINDS=_kinds(stored, outside["nullable"]),
         ROTARY_SECTIONS=tuple(rotary["sections"]),
         ROTARY_NUMBERS=tuple(rotary["numbers"]),
     )
@@ -185,8 +186,8 @@ _IDENTIFIERS = "_token_id"
 """Numbers of tokens: none, one or several, and minus one."""
 
 
-def _kinds(stored: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
-    """By key, the kind of its defaults in all families and versions, and whether null is one of them."""
+def _kinds(stored: Mapping[str, Any], nullable: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """By key, the kind of its defaults in all families and versions, and whether null is a value of it."""
     given: dict[str, set[str]] = {}
     for found in stored.values():
         for family in found["families"].values():
@@ -194,7 +195,11 @@ def _kinds(stored: Mapping[str, Any]) -> dict[str, tuple[str, bool]]:
                 given.setdefault(key, set()).add(type(value).__name__)
     nothing = type(None).__name__
     kinds = {key: sorted(kinds - {nothing}) for key, kinds in given.items() if not key.endswith(_IDENTIFIERS)}
-    return {key: (_KINDS[kind[0]], nothing in given[key]) for key, kind in kinds.items() if kind and kind[0] in _KINDS}
+    return {
+        key: (_KINDS[kind[0]], nothing in given[key] or key in nullable)
+        for key, kind in kinds.items()
+        if kind and kind[0] in _KINDS
+    }
 
 
 def main(arguments: list[str]) -> int:

@@ -436,3 +436,56 @@ def test_a_network_that_stops_in_any_program(accmap, tmp_path: Path, words: str,
     said = [line for line in answer.err.splitlines() if "would not start this run" in line]
     assert all(stops_there in line for line in said if stops_there)
     assert (bool(said), answer.code == 2, not (tmp_path / "config.json").exists()) == (bool(stops_there),) * 3
+
+
+# transformers' own models have no position ids to drop; MindSpore Transformers is not what a config.json is for.
+def test_a_model_is_not_asked_what_stops_a_run_of_one_framework(accmap) -> None:
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 2048, "vocab_size": 256, "n_inner": 256}
+    model = {"model_type": "gpt2", "transformers_version": "4.57.0", "activation_function": "gelu_new", **sizes}
+    dropout = dict.fromkeys(("resid_pdrop", "embd_pdrop", "attn_pdrop"), 0.0)
+    answer = accmap(
+        "convert",
+        "config.json",
+        "-o",
+        "a.sh",
+        "--to",
+        "megatron",
+        files={"config.json": json.dumps({**model, **dropout})},
+    )
+    assert answer.code == 1
+    assert "would not start" not in answer.err
+
+
+# Megatron 0.12 and 0.13 training/arguments.py:validate_args refuse --rotary-interleaved with the fusion, which is on.
+@pytest.mark.parametrize(("version", "unfused"), [("0.12", True), ("0.13", True), ("0.16", False)])
+def test_a_rotation_of_pairs_is_written_so_that_it_runs(accmap, tmp_path: Path, version: str, unfused: bool) -> None:
+    glm = {
+        "model_type": "glm4", "transformers_version": "4.57.0", "hidden_size": 64, "intermediate_size": 128,
+        "head_dim": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 256,
+        "max_position_embeddings": 2048, "hidden_act": "silu", "pad_token_id": 0,
+    }  # fmt: skip
+    answer = accmap(
+        "convert",
+        "config.json",
+        "--to",
+        "megatron",
+        "-o",
+        "a.sh",
+        "--megatron",
+        version,
+        files={"config.json": json.dumps(glm)},
+    )
+    assert answer.code == 1, answer.err
+    assert ("--no-rope-fusion" in (tmp_path / "a.sh").read_text("utf-8")) == unfused
+
+
+# MindFormers 1.9 base_trainer.py:learning_rate_scale: the scaled rate is below lr_end, which Megatron-LM refuses.
+def test_a_pair_that_stops_is_refused_before_it_is_read_back(accmap) -> None:
+    text = YAML.replace("MORE", "seq_aux_loss: False").replace(
+        "type: ConstantWarmUpLR, learning_rate: 1.0e-4",
+        "type: CosineWithWarmUpLR, lr_end: 1.0e-5, learning_rate: 1.0e-4",
+    )
+    more = "lr_scale: True\nlr_scale_factor: 256\noptimizer: {type: AdamW}\n"
+    answer = accmap("pair", "a.yaml", "-d", "p", *STATIC, files={"a.yaml": text + more})
+    assert answer.code == 2, answer.err
+    assert "example.sh will not run: Megatron-LM 0.12 refuses this run. It requires min_lr <= lr" in answer.err

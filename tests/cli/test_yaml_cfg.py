@@ -48,6 +48,44 @@ def test_what_is_wrong_with_one(accmap, old: str, new: str, problem: str) -> Non
     assert problem in {one["name"] for one in found["problems"]}
 
 
+# Each is an `assert` or `raise` of megatron 0.12 training/yaml_arguments.py:validate_yaml, on keys alone.
+REFUSED = {
+    "lr_warmup_iters == 0": {"train_iters": 9, "lr_warmup_fraction": 0.1, "lr_warmup_iters": 1},
+    "hidden_size % num_attention_heads == 0": {"kv_channels": None, "hidden_size": 250},
+    "encoder_num_layers is None": {"encoder_num_layers": 2},
+    "max_position_embeddings >= decoder_seq_length": {"decoder_seq_length": 1000000},
+    "save_interval is not None": {"save": "/x", "save_interval": None},
+    "requires fp16 when fp16_lm_cross_entropy": {"fp16_lm_cross_entropy": True, "fp16": False},
+    "fp16 or bf16": {"fp32_residual_connection": True, "fp16": False, "bf16": False},
+    "start_weight_decay is None": {"weight_decay_incr_style": "constant", "start_weight_decay": 0.1},
+    "start_weight_decay is not None": {
+        "weight_decay_incr_style": "linear",
+        "start_weight_decay": 0.1,
+        "end_weight_decay": None,
+    },
+    "recompute_method is None": {"recompute_granularity": "selective", "recompute_method": "uniform"},
+    "recompute_granularity == 'full'": {"distribute_saved_activations": True},
+    "use_distributed_optimizer": {"overlap_param_gather": True, "use_distributed_optimizer": False},
+    "not apply_rope_fusion": {"rotary_interleaved": True, "apply_rope_fusion": True},
+    "num_experts % expert_model_parallel_size": {"num_moe_experts": 3, "expert_model_parallel_size": 2},
+    "micro_batch_size > 0": {"micro_batch_size": 0},
+    "spec is None": {"num_moe_experts": 4, "spec": "a.b"},
+}
+
+
+@pytest.mark.parametrize("condition", REFUSED)
+def test_what_validate_yaml_refuses(accmap, condition: str) -> None:
+    content = yaml.safe_load(CASE["text"])
+    for key, value in REFUSED[condition].items():
+        section = next((one for one in content.values() if isinstance(one, dict) and key in one), content)
+        section[key] = value
+    before = accmap("lint", "c.yaml", "--world-size", "4", files={"c.yaml": CASE["text"]}).out
+    after = accmap("lint", "c.yaml", "--world-size", "4", files={"c.yaml": yaml.safe_dump(content)})
+    assert condition not in before
+    assert condition in " ".join(after.out.split())
+    assert after.code == 1
+
+
 @pytest.mark.parametrize(
     ("form", "on"),
     [("True", True), ("1", True), ("1.0", True), ("2", True), ('"False"', True), ('"no"', True), ("yes", True)]

@@ -29,6 +29,8 @@ COUNTERS = ("fi_accu", "expert_load")
 LOADED, NOT_LOADED = ["qwen3", "qwen3_moe"], "deepseek_v3"
 """The families whose folder MindSpore Transformers 1.9 reads for training, and the one it trains and cannot read."""
 FILES = {"megatron": "run.sh", "mindformers": "run.yaml"}
+VERSION = {"megatron": [], "mindformers": ["--mindformers", "1.9"]}
+"""The versions whose models `real/` builds: the static graph of MindSpore Transformers."""
 pytestmark = [
     pytest.mark.frameworks,
     pytest.mark.procedure("proc.weights.convert"),
@@ -64,7 +66,18 @@ def converted(folder: Path, framework: str) -> Iterator[str]:
     """The names of the models whose weights the framework can have; each is written with its configuration."""
     for name, model in MODELS.items():
         config, report = folder / name / FILES[framework], folder / name / f"{framework}.json"
-        accmap("convert", folder / name, "--to", framework, "-o", config, "--report", report, "--force")
+        accmap(
+            "convert",
+            folder / name,
+            "--to",
+            framework,
+            *VERSION[framework],
+            "-o",
+            config,
+            "--report",
+            report,
+            "--force",
+        )
         words = ("weights", "convert", folder / name, "--to", framework, "--config", config)
         local = ("--transformer-impl", "local") if framework == "megatron" else ()
         code = accmap(*words, "-o", folder / f"{name}.{framework}", "--force", *local)
@@ -116,7 +129,7 @@ def test_back_again_every_number_is_the_same(
         if framework in model.get("refused", {}):
             continue
         there, back, config = tmp_path / f"{name}.there", tmp_path / name, tmp_path / f"{name}-{FILES[framework]}"
-        accmap("convert", folder / name, "--to", framework, "-o", config)
+        accmap("convert", folder / name, "--to", framework, *VERSION[framework], "-o", config)
         assert accmap("weights", "convert", folder / name, "--to", framework, "--config", config, "-o", there) == 0
         given = ("--config", config, "--config", folder / name)
         assert accmap("weights", "convert", there, "--to", "huggingface", *given, "-o", back) == 0, name

@@ -69,7 +69,7 @@ def test_every_judged_condition_names_a_row() -> None:
     assert set(table["row"]) - rows == set()
     assert set(table["stop"]) - {stop.name for stop in stops()} == set()
     digests = [digest for name in ("row", "stop") for listed in table[name].values() for digest in listed]
-    digests += [digest for reason in ("parser", "device", "file", "unreachable") for digest in table[reason]]
+    digests += [digest for reason in ("parser", "yaml", "device", "file", "unreachable") for digest in table[reason]]
     assert table["open"] == []
     assert len(digests) == len(set(digests))
     assert all(re.fullmatch("c[0-9a-f]{10}", digest) for digest in digests)
