@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
     """The repair that gives `right` the value of a recipe field that `left` has; None where it cannot be written."""
-    if right.config.dialect == "legacy" or not _is_decided(name, left) or _value_to_take(name, left, right) is None:
+    if not _is_decided(name, left) or _value_to_take(name, left, right) is None:
         return None
     dialect = side_of(right.config)
     family = family_of(right.config.value(MODEL_TYPE[dialect]), dialect) if dialect in MODEL_TYPE else None
@@ -111,7 +111,9 @@ def _agreeing_changes(
     put = lens.put(tuple(_value_to_take(field, left, right) for field in row.fields), scope)
     drives = lens.drives[place] if lens.drives else range(len(wanted.keys))
     proposed = _planned_keys(wanted, put, drives, right)
-    if proposed is None:
+    if proposed is None or any(
+        _is_of_older_class(wanted.keys[number], held, right) for number, (held, _) in proposed.items()
+    ):
         return ()
     now = [_effective(number, wanted, right) for number in range(len(wanted.keys))]
     read = [proposed.get(number, (None, value))[1] for number, value in enumerate(now)]
@@ -174,6 +176,11 @@ def _planned_keys(
             return None
         found[number] = held, value
     return found
+
+
+def _is_of_older_class(key: str, held: Setting | None, side: Side) -> bool:
+    """True for a model key that a file of an older class lacks: each class has a name of its own for it."""
+    return side.config.dialect == "legacy" and held is None and key.startswith("model.")
 
 
 def _own_name(names: Sequence[str], side: Side) -> str:

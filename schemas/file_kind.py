@@ -36,7 +36,9 @@ ARGUMENTS_NOT_GIVEN = "MAP117"
 """The script hands its own arguments on, and lacks what a run needs."""
 UNKNOWN_CLASS = ("MAP060", "MAP061", "MAP107")
 """No class, none of this version, none whose code is known here."""
-NOT_TRANSLATED = frozenset((_NO_TRAINING, _OTHER_YAML, *UNKNOWN_CLASS))
+NO_TRAINING = frozenset((_NO_TRAINING, _OTHER_YAML))
+"""The findings about a file that trains no GPT model."""
+NOT_TRANSLATED = frozenset((*NO_TRAINING, *UNKNOWN_CLASS))
 """The findings about a file that no command translates."""
 _NO_DIRECTORY = "MAP067"
 _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoint_args", "yaml_cfg", "model_config")

@@ -6,7 +6,7 @@ from ...rules.catalog_compiled import CAUSES, ROLES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.file_kind import UNKNOWN_CLASS
+from ...schemas.file_kind import NO_TRAINING, UNKNOWN_CLASS
 from ...schemas.shared_words import in_brackets, list_words, mark
 from ..linting.linter import count_fixes
 from .messages_compiled import say
@@ -45,15 +45,23 @@ def summary_line(report: Report, language: Language) -> str:
         profile=profile,
         origin=word(f"profile_{origin}", configuration),
         configuration=word("configuration", configuration) if configuration and origin != "configuration" else "",
-        network=word("network", list_words(names, language)) if (names := _unknown_networks(report)) else "",
+        uncompared="".join(_comparison_gaps(report, language)),
     )
 
 
-def _unknown_networks(report: Report) -> list[str]:
-    """The files of pairs whose network is not known, and therefore not compared."""
+def _comparison_gaps(report: Report, language: Language) -> Iterator[str]:
+    """The files of pairs whose network is not known, and those of two files that are no training of a GPT model."""
     paired = {file for pair in report.pairs for file in pair}
-    unknown = (one.file for one in report.diagnostics if one.kind.code in UNKNOWN_CLASS and one.file in paired)
-    return list(dict.fromkeys(unknown))
+    unknown = {one.file: None for one in report.diagnostics if one.kind.code in UNKNOWN_CLASS and one.file in paired}
+    others = {one.file: None for one in report.diagnostics if one.kind.code in NO_TRAINING}
+    if unknown:
+        yield say.page("summary", language)("network", list_words(unknown, language))
+    if others and len(report.files) == _PAIR and not paired:
+        yield say.page("summary", language)("no_training", list_words(others, language))
+
+
+_PAIR = 2
+"""Files that a user names to have them compared."""
 
 
 def fixable_lines(report: Report, language: Language) -> list[str]:
@@ -251,7 +259,7 @@ def _lines_of_fix(
             yield say.mended_by(code=one.kind.code, place=place_of(one.file, one.span)).text(look.language), "    "
             return
     yield "", "    "
-    part, rest = _without_shown(hunks, edits, shown, look.sources)
+    part, rest = _hunks_to_show(hunks, edits, shown, look.sources)
     shown[edits] = entry
     if part is not None:
         said = say.mended_with(code=part.kind.code, place=place_of(part.file, part.span))
@@ -278,7 +286,7 @@ _FEW_LINES = 3
 """Lines of a diff that are shown again rather than referred to."""
 
 
-def _without_shown(
+def _hunks_to_show(
     hunks: Sequence[Hunk], edits: frozenset[Edit], shown: ShownFixes, sources: Mapping[str, SourceText]
 ) -> tuple[Diagnostic | None, Sequence[Hunk]]:
     """The finding whose fix is a large part of this one, and the hunks that its page does not have yet."""

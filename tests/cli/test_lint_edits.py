@@ -318,3 +318,43 @@ def test_no_fix_takes_a_runs_data_away(
         taken[-1] = taken[-1][: span["end_column"] - 1]
         taken[0] = taken[0][span["column"] - 1 :]
         assert kept not in "\n".join(taken)
+
+
+OLDER = """\
+run_mode: train
+trainer: {type: CausalLanguageModelingTrainer}
+runner_config: {epochs: 1, batch_size: 1}
+optimizer: {type: AdamW, eps: 1.e-8, weight_decay: 0.01}
+lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.0e-4, warmup_steps: 7, total_steps: 100}
+model:
+  model_config: {type: LlamaConfig, num_layers: 3, hidden_size: 512, num_heads: 8, vocab_size: 32000, seq_length: 1024}
+  arch: {type: LlamaForCausalLM}
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "field", "here", "there"),
+    [
+        ("OPT006", "optimizer.weight_decay", "weight_decay: 0.1", "--weight-decay 0.01"),
+        ("SCH051", "schedule.warmup_steps", "warmup_steps: 50", "--lr-warmup-iters 7"),
+    ],
+)
+def test_a_yaml_of_an_older_class_is_mended_on_both_sides(
+    folder: Path, capsys: pytest.CaptureFixture[str], code: str, field: str, here: str, there: str
+) -> None:
+    """MindFormers 1.9 reads these keys for its older classes, too; the network's under the names of the class."""
+    script = folder / SCRIPT
+    script.write_text((EXAMPLES / "qwen3_dense" / "megatron.sh").read_text())
+    (folder / YAML).write_text(OLDER)
+    main(["lint", "--no-cache", SCRIPT, YAML, "--profile", "train", "--format", "json"])
+    found = json.loads(capsys.readouterr().out)["diagnostics"]
+    entry = next(one for one in found if one["code"] == code and one["fields"] == [field])
+    described = [fix["description"] for fix in (entry["fix"], *entry["alternatives"]) if fix]
+    assert any(here in text for text in described), described
+    assert any(there in text for text in described), described
+
+
+def test_two_files_of_which_one_trains_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "prepare.sh").write_text("python preprocess_data.py --input a.json --output-prefix a\n")
+    main(["lint", "--no-cache", "prepare.sh", YAML])
+    assert capsys.readouterr().out.rstrip().endswith("nothing was compared: prepare.sh does not train a GPT model")
