@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 OTHER_SEEDS = (7001, 7002)
 """Seeds that decide if two experts of almost the same score are all that a disagreement comes from."""
+_MOST_KNOWN = 6
+"""Answers that are kept, the first ones: each holds a model's weights and gradients several times."""
 _ROUNDING = comparison.Divergence("rounding", "rounding")
 _WITHOUT_ROUTES = frozenset((
     "structure", "initialisation", "clipping", "optimizer", "rates", "scales", "samples",
@@ -227,7 +229,9 @@ class _Run(NamedTuple):
             for at, side in enumerate(self.pair.labels)
         ]
         if self.options.explains:
-            self.known.update((key, one) for key, one in zip(keys, each, strict=True) if isinstance(one, WorkerAnswer))
+            for key, job, one in zip(keys, jobs, each, strict=True):
+                if isinstance(one, WorkerAnswer) and not job.trace and len(self.known) < _MOST_KNOWN:
+                    self.known[key] = one
         failures = {
             side: one for side, one in zip(self.pair.labels, each, strict=True) if isinstance(one, WorkerFailure)
         }

@@ -262,19 +262,23 @@ def test_a_flag_of_a_fork_is_named_unless_its_meaning_was_compared_with_the_fork
 
 
 @pytest.mark.parametrize(
-    ("version", "flag", "separate"),
+    ("fork", "words", "separate"),
     [
-        ("2.2", "--reset-position-ids", True), ("2.3", "--reset-position-ids", False),
-        ("2.3", "--reset-attention-mask", True), ("2.2", "--reset-attention-mask", False),
+        ("mindspeed-llm-2.2", "--use-flash-attn --reset-position-ids", True),
+        ("mindspeed-llm-2.3", "--use-flash-attn --reset-position-ids", False),
+        ("mindspeed-llm-2.3", "--use-flash-attn --reset-attention-mask", True),
+        ("mindspeed-llm-2.2", "--use-flash-attn --reset-attention-mask", False),
+        ("pai-megatron-patch-250624", "--dataset MMAP --train-mode pretrain --reset-position-ids", True),
+        ("pai-megatron-patch-250624", "--dataset MMAP --train-mode pretrain", False),
     ],
-)  # fmt: skip
-def test_pack_mode_of_mindspeed_llm_keeps_attention_inside_a_document(
-    version: str, flag: str, separate: bool, tmp_path: Path
+)
+def test_pack_mode_of_a_fork_keeps_attention_inside_a_document(
+    fork: str, words: str, separate: bool, tmp_path: Path
 ) -> None:
-    """Its attention of variable length reads no mask: Megatron-LM's own with Transformer Engine would be causal."""
+    """Attention of variable length reads no mask: Megatron-LM's own with Transformer Engine would be causal."""
     script = tmp_path / "run.sh"
-    script.write_text(f"{SCRIPT} --use-flash-attn {flag}\n", "utf-8")
-    config = config_of(read_text(str(script)), ReadOptions(megatron=f"mindspeed-llm-{version}"), path=str(script))
+    script.write_text(f"{SCRIPT} {words}\n", "utf-8")
+    config = config_of(read_text(str(script)), ReadOptions(megatron=fork), path=str(script))
     assert recipe_of(config).value("data.document_attention") is separate
 
 
