@@ -59,7 +59,7 @@ def test_questions_that_differ_are_written_and_can_be_compared_again(accmap: Any
         ("a.jsonl", '{"question": "p", "gold": "x"}\n', "--answer. The records have question, gold"),
         ("a.json", "[1, 2]", "JSON Lines"),
         ("a.json", '{"a": ', "EVD111"),
-        ("a.csv", "question,answer\np\n", "1 cells where the header has 2"),
+        ("a.csv", "question,answer\np\n", "1 cells, but the header has 2"),
         ("a.csv", b"question,answer\np,\xff\xfe\n", "line 2"),
         ("a.txt", "p\n", "JSON Lines"),
         ("a.json", "\n", "no answers"),

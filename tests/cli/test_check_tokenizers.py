@@ -90,7 +90,7 @@ def test_a_run_stands_for_the_tokenizer_that_it_names(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("", "it names none (tokenizer_model, vocab_file)"),
+        ("", "it does not name one (tokenizer_model, vocab_file)"),
         ("--tokenizer-model $NOWHERE", "cannot be determined from the file"),
         ("--tokenizer-model Qwen/Qwen3-8B", "not on this machine"),
     ],
@@ -253,7 +253,7 @@ def test_a_text_from_the_vocabulary_parts_two_models_of_the_same_pieces(
     ("name", "data", "said"),
     [
         ("tokenizer.model", b"", "no pieces"),
-        ("tokenizer.model", b"\x0a\xff\xff\xff\x7f", "ends beyond"),
+        ("tokenizer.model", b"\x0a\xff\xff\xff\x7f", "ends after"),
         ("tokenizer.model", b"\x0a\x80", "does not end"),
         ("tokenizer.model", b"\x0b\x00", "no field"),
         ("tokenizer.model", b"\x0a\x04\x0a\x02\xff\xfe", "utf-8"),

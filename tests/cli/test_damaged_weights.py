@@ -184,7 +184,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     "no shape": (spoilt(lambda data: data.replace(b'"shape"', b'"shabe"', 1)), "EVD042 .* incomplete"),
     "another shape": (
         spoilt(lambda data: data.replace(b"[512, 128]", b"[512, 129]", 1)),
-        "EVD042 .* takes 264192 bytes, its entry 262144",
+        "EVD042 .* needs 264192 bytes, but its entry has 262144",
     ),
     "a shape with a text": (spoilt(lambda data: data.replace(b"[512, 128]", b'[512, "8"]', 1)), f"{FILE}: EVD042"),
     "a name twice": (
@@ -216,7 +216,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     ),
     "shards of two iterations": (
         shards(lambda model, rank: {"iteration": 7 + rank, "model": model.arrays}),
-        "EVD045.*of iteration 7.*of iteration 8",
+        "EVD045.*from iteration 7.*from iteration 8",
     ),
     "ranks with two norms": (
         shards(with_another_norm), r"EVD055.*decoder\.final_layernorm\.weight should be the same in"
@@ -230,7 +230,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
         r"EVD041.*\.metadata, which contains .* is missing",
     ),
     "chunks cut short": (
-        distributed(lambda place: (place / "__0_0.distcp").write_bytes(b"short")), "EVD043.*__0_0.distcp is cut short"
+        distributed(lambda place: (place / "__0_0.distcp").write_bytes(b"short")), "EVD043.*__0_0.distcp is truncated"
     ),
     "garbled metadata": (
         distributed(lambda place: (place / ".metadata").write_bytes(b"\x80\x02garbage.")), r"\.metadata: EVD042"
@@ -410,21 +410,21 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     **{f"torch's file up to {keep}": ("a.pt", WHOLE[:keep], r"a\.pt: EVD042") for keep in (0, 1, 40, 200, -1, -30)},
     "a compressed file": ("a.pt", packed(saved(4), zipfile.ZIP_DEFLATED), r"data\.pkl is compressed"),
     "a short storage": (
-        "a.pt", packed(saved(4, **{"archive/data/0": b"\0" * 8})), "w needs 16 bytes, its storage has 8"
+        "a.pt", packed(saved(4, **{"archive/data/0": b"\0" * 8})), "w needs 16 bytes, but its storage has 8"
     ),
     "the form before torch 1.6": (
         "a.pt", pickle.dumps(0x1950A86A20F9469CFC6C, 2) + pickle.dumps(1001, 2), r"1\.6"
     ),
     "bytes as a .ckpt": ("a.ckpt", b"\x4d\x52\x1f" * 100, "EVD056"),
     "a .ckpt with a short value": (
-        "a.ckpt", ckpt_entry("a", (2,), "Float32", b"\0" * 4), "does not take 4 bytes"
+        "a.ckpt", ckpt_entry("a", (2,), "Float32", b"\0" * 4), "has a wrong size of 4 bytes"
     ),
     "a .ckpt with an unknown type": ("a.ckpt", ckpt_entry("a", (1,), "Int4", b"\0"), "has the type 'Int4'"),
     "a .ckpt with a name twice": (
         "a.ckpt", b"".join(ckpt_entry(name, (1,), "Int8", b"\0") for name in ("a", "b", "a")), "twice"
     ),
     "a .ckpt that is cut": ("a.ckpt", ckpt_entry("a", (1,), "Float32", b"\0" * 4)[:-1], "EVD056"),
-    "an empty .ckpt": ("a.ckpt", b"", "holds no parameter"),
+    "an empty .ckpt": ("a.ckpt", b"", "contains no parameter"),
 }  # fmt: skip
 
 
@@ -440,10 +440,10 @@ def test_a_file(accmap: Callable[..., Any], tmp_path: Path, name: str) -> None:
 
 
 PLACES: dict[str, tuple[dict[str, str], str]] = {
-    "nothing": ({}, "nothing is there"),
-    "an empty folder": ({"x/": ""}, "none of its files is one"),
+    "nothing": ({}, "it does not exist"),
+    "an empty folder": ({"x/": ""}, "it contains none"),
     "a text": ({"x": "x"}, "another kind of file"),
-    "folders of ranks": ({"x/rank_0/": "", "x/rank_1/": ""}, "none of its files is one"),
+    "folders of ranks": ({"x/rank_0/": "", "x/rank_1/": ""}, "it contains none"),
     "a .ckpt for each rank": ({"x/0.ckpt": "", "x/1.ckpt": ""}, "ckpt_to_safetensors"),
     "two iterations": (
         {"x/iter_0000001/mp_rank_00/": "", "x/iter_0000002/mp_rank_00/": ""}, "iter_0000001, iter_0000002"

@@ -109,7 +109,7 @@ def test_the_same_tokens_in_another_type_are_the_same_data(pair: Run, tmp_path: 
     assert (found["exit"], found["verdict"]) == (0, "good")
     (told,) = [entry for entry in found["problems"] if entry["code"] == "EVD075"]
     assert told["severity"] == "info"
-    assert "the ids are the same" in told["message"]
+    assert "The ids are the same" in told["message"]
     documents[1][7] += 1
     write_data(tmp_path / "other", documents, code)
     found = pair(script("data", steps=2), yaml('"1", other', samples=8))
@@ -313,7 +313,7 @@ SPECIAL = {
     "masked in attention": ({"masked": 5}, "EVD071", "set it to -1"),
     "masked in the loss": ({"pad": 5}, "EVD071", "in the loss"),
     "no end of document": ({"eod": 7, "more": "eod_mask_loss: True"}, "EVD070", "end with 99"),
-    "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "do not hold"),
+    "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "do not contain"),
     "an unset end of document": ({"eod": -1, "more": "eod_mask_loss: True"}, "EVD070", "not set"),
     "columns in another order": ({"columns": "labels, input_ids, loss_mask, position_ids"}, "EVD079", "by position"),
     "boundaries only once": (
@@ -324,7 +324,7 @@ SPECIAL = {
         "EVD079",
         "second sample",
     ),
-    "paths as one text": ({"paths": "x"}, "EVD079", "letter by letter"),
+    "paths as one text": ({"paths": "x"}, "EVD079", "splits into letters"),
 }
 
 
@@ -492,7 +492,7 @@ def test_data_without_tokens_are_not_good(accmap: Run, tmp_path: Path) -> None:
     write_data(tmp_path / "text", [])
     answer = accmap("data", "check", "text")
     assert answer.code == 1
-    assert "it holds no tokens" in answer.out
+    assert "it contains no tokens" in answer.out
 
 
 def test_a_name_that_is_nowhere_is_not_good(accmap: Run, data: int) -> None:

@@ -60,7 +60,7 @@ def test_json_is_as_its_schema_says(accmap) -> None:
 def test_nothing_is_written_where_the_dump_would_be_empty(accmap, tmp_path: Path) -> None:
     answer = accmap("dump", "config", *DENSE, "-d", "d", "--steps", "999999")
     assert answer.code == 1
-    assert "EVD020 Step 999999 is never reached" in answer.out
+    assert "EVD020 The run never reaches step 999999" in answer.out
     assert not (tmp_path / "d").exists()
     chinese = accmap("dump", "config", *DENSE, "-d", "d", "--scope", "decoder.layers.999.mlp", "--lang", "zh")
     assert chinese.code == 1

@@ -33,7 +33,7 @@ TRAIN = (
         ("run.yaml", "exp_manager: {name: x}\nmodel: {num_layers: 2}\n", "a configuration of NeMo"),
         ("run.sh", "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config x\n", "torchtitan"),
         ("run.yaml", PREDICT, "inference configuration"),
-        ("run.sh", f"torchrun finetune_huggingface_llama.py {SIZES}\n", "a model of Hugging Face's"),
+        ("run.sh", f"torchrun finetune_huggingface_llama.py {SIZES}\n", "a Hugging Face model"),
         ("run.sh", f"torchrun pretrain_megatron_falcon40b.py {SIZES}\n", "trains Falcon"),
     ],
 )

@@ -45,8 +45,8 @@ def test_another_python_says_what_it_holds(tmp_path: Path, monkeypatch: pytest.M
     [
         ("echo '[[3, 8], {}]'", "is Python 3.8; accmap's own code needs 3.10 or later"),
         ("echo no python >&2; exit 3", "no python"),
-        ("echo a banner", "cannot be asked"),
-        ("echo '[1]'", "cannot be asked"),
+        ("echo a banner", "cannot list the packages"),
+        ("echo '[1]'", "cannot list the packages"),
     ],
 )
 def test_what_is_no_python_is_wrong_use(

@@ -51,7 +51,7 @@ def test_after_a_restart_the_later_lines_count(tmp_path: Path) -> None:
     assert list(run.column(LOSS)[7:]) == pytest.approx(again)
     assert codes(run) == ["EVD005"]
     assert "Step 10" in said(run).replace("after step 10", "Step 10") or "step 10" in said(run)
-    assert "of the 3 repeated steps" in said(run)
+    assert "the 3 repeated steps" in said(run)
     assert run.problems[0].span is not None
     assert run.problems[0].span.line == 12
 
@@ -143,7 +143,7 @@ class TestDirectories:
         assert (len(run.steps), run.elsewhere) == (60, 30)
         found = compare(run, run._replace(name="other", elsewhere=0), grounds=Grounds(10)).verdict
         assert found.answer in ("partial", "undecided")
-        assert "only other files of the directory have them" in [one.en for one in found.unseen]
+        assert "only other files of the directory contain them" in [one.en for one in found.unseen]
 
     def test_with_pipeline_stages_the_last_card_counts(self, tmp_path: Path) -> None:
         warning = "- WARNING - pipeline stages: 2 > 1, the loss on the last card is valid.\n"

@@ -136,7 +136,7 @@ def test_slices_that_several_ranks_saved_are_compared(tmp_path: Path) -> None:
     (finding,) = checked(folder, [read_config(config)]).findings
     assert files[0] in finding.message()
     assert files[1] in finding.message()
-    assert "128 of 128 numbers, the largest difference is 4" in finding.message()
+    assert "128 of 128 numbers; the largest difference is 4" in finding.message()
     # A rank's file that is gone is missed only where something stands in it alone.
     (folder / files[1]).unlink()
     assert checked(folder, [read_config(config)]).copies == 0
@@ -147,7 +147,7 @@ def test_every_number_of_a_copy_is_counted(tmp_path: Path) -> None:
     for at, by in ((0, 0.5), (5, -2.0), (127, 0.125)):
         shift(place / "release" / "mp_rank_02" / SHARD, "decoder.final_layernorm.weight", by, at)
     (finding,) = checked(place, configs).findings
-    assert "3 of 128 numbers, the largest difference is 2" in finding.message()
+    assert "3 of 128 numbers; the largest difference is 2" in finding.message()
     assert "mp_rank_00" in finding.message()
     assert "mp_rank_02" in finding.message()
     assert finding.file == str(place / "release" / "mp_rank_02" / SHARD)

@@ -84,14 +84,14 @@ def test_the_ends_stand_where_they_belong() -> None:
         (Cut(2, num_layers_per_virtual_pipeline_stage=0), "not a multiple of 0"),
         (Cut(2, num_virtual_stages_per_pipeline_rank=3), "no 3 equal virtual stages"),
         (Cut(2, num_virtual_stages_per_pipeline_rank=0), "no 0 equal virtual stages"),
-        (Cut(4, decoder_first_pipeline_num_layers=1), "7 layers cannot be shared by the 3 stages"),
-        (Cut(3, decoder_first_pipeline_num_layers=9), "cannot be shared"),
-        (Cut(2, decoder_first_pipeline_num_layers=0), "a layer at least"),
+        (Cut(4, decoder_first_pipeline_num_layers=1), "7 layers cannot be split evenly over the 3 stages"),
+        (Cut(3, decoder_first_pipeline_num_layers=9), "cannot be split evenly"),
+        (Cut(2, decoder_first_pipeline_num_layers=0), "at least one layer"),
         (Cut(2, decoder_first_pipeline_num_layers=3, account_for_loss_in_pipeline_split=True), "uneven stages"),
-        (Cut(2, num_layers_per_virtual_pipeline_stage=1, decoder_first_pipeline_num_layers=3), "uneven stages go with"),
-        (Cut(2, pipeline_model_parallel_layout="Et*8"), "does not suit 2 ranks"),
-        (Cut(2, pipeline_model_parallel_layout="Et*4|t*3L"), "layout of 7 layers for 8"),
-        (Cut(2, pipeline_model_parallel_layout="t*4E|t*4L"), "ends are not E and L"),
+        (Cut(2, num_layers_per_virtual_pipeline_stage=1, decoder_first_pipeline_num_layers=3), "uneven stages require"),
+        (Cut(2, pipeline_model_parallel_layout="Et*8"), "does not fit 2 ranks"),
+        (Cut(2, pipeline_model_parallel_layout="Et*4|t*3L"), "layout has 7 layers instead of 8"),
+        (Cut(2, pipeline_model_parallel_layout="t*4E|t*4L"), "does not begin with E and end with L"),
         (Cut(2, pipeline_model_parallel_layout="Et*4|t*4mL"), "multi-token prediction"),
         (Cut(2, pipeline_model_parallel_layout="Ex|L"), "is not a layout"),
         (Cut(2, None, 2, pipeline_model_parallel_layout="Et*4|t*4L"), "excludes the other"),
@@ -104,7 +104,7 @@ def test_a_cut_that_megatron_refuses(cut: Cut, told: str) -> None:
 
 
 def test_layouts_came_with_a_version() -> None:
-    with pytest.raises(UnreadableError, match=r"came with 0\.13"):
+    with pytest.raises(UnreadableError, match=r"requires 0\.13"):
         chunks_of(Cut(1, pipeline_model_parallel_layout="Et*8L"), 8, further=False, place="x", version=(0, 12))
 
 
