@@ -108,7 +108,12 @@ def test_text_where_a_tokenizer_is_given(show: Run, tmp_path: Path) -> None:
         (script("data"), (), 2, "needs a step"),
         (script("data"), ("--step", "0"), 2, "--step"),
         (script("data"), ("--step", "1", "--steps", "0"), 2, "--steps"),
-        (script("data", more="--dataloader-type cyclic"), ("--step", "10"), 1, "first one|first step with different tokens|other tokens"),
+        (
+            script("data", more="--dataloader-type cyclic"),
+            ("--step", "10"),
+            1,
+            "first one|first step with different tokens|other tokens",
+        ),
     ],
 )
 def test_what_cannot_be_shown(show: Run, a: str, words: tuple[str, ...], code: int, said: str) -> None:

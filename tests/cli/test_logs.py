@@ -321,7 +321,10 @@ def test_two_logs_of_one_framework_are_no_pair(accmap: Callable[..., Any]) -> No
     for name, runs in ((config[2], 1), (config[1], 0)):
         words = ["--experiment", "repeat", "--steps", "60", "--config", name]
         answer = accmap("logs", "a.log", "b.log", *words)
-        assert (answer.code, "both logs of Megatron-LM, but the configurations belong to" in " ".join(answer.out.split())) == (
+        assert (
+            answer.code,
+            "both logs of Megatron-LM, but the configurations belong to" in " ".join(answer.out.split()),
+        ) == (
             runs,
             bool(runs),
         )

@@ -404,7 +404,10 @@ class TestGaps:
         odd = [loss * 1.2 for loss in losses[150:180]]
         resumed = static_run(losses[:150]) + static_run(odd, first=151) + static_run(losses[150:], first=151)
         found = self.unseen(megatron_run(losses), resumed)
-        assert found == ("partial", ["30 lines of b.log: later lines for the same steps have other losses, and accmap uses these"])
+        assert found == (
+            "partial",
+            ["30 lines of b.log: later lines for the same steps have other losses, and accmap uses these"],
+        )
 
     def test_what_is_open_names_what_was_not_compared_too(self) -> None:
         found = judged(megatron_run(falling(100)), static_run(falling(60)), steps=None)
