@@ -26,6 +26,14 @@ _COUNTS = ("model.num_layers", "moe.num_experts", "mtp.num_layers")
 _MOST = 100_000
 """More layers or experts than this no model has; to list them would take for ever."""
 _NEEDED = ("model.num_layers", "model.hidden_size", "attention.num_heads")
+_SIZES = (
+    *_COUNTS, "attention.num_query_groups", "attention.head_dim", "model.ffn_hidden_size", "model.padded_vocab_size",
+    "model.vocab_size", "position.max_embeddings", "moe.ffn_hidden_size", "moe.shared.ffn_hidden_size",
+    "attention.latent.q_lora_rank", "attention.latent.kv_lora_rank", "attention.latent.qk_head_dim",
+    "attention.latent.qk_rope_head_dim", "attention.latent.v_head_dim",
+)  # fmt: skip
+"""What shapes are made of: each is a whole number, if there is one."""
+_MOST_WEIGHTS = 10_000_000
 
 
 class UndecidedSizeError(Exception):
@@ -126,11 +134,27 @@ def expected_weights(recipe: Recipe, further: int | None = None) -> dict[str, Sh
 
 def _require_sizes(recipe: Recipe) -> None:
     """The sizes without which there is no shape are decided, and are no absurd number."""
-    values = {name: recipe.value(name) for name in (*_NEEDED, *_COUNTS)}
-    undecided = tuple(name for name in _NEEDED if not isinstance(size := values[name], int) or size < 1)
-    endless = tuple(name for name in _COUNTS if isinstance(value := values[name], int) and value > _MOST)
-    if undecided or endless:
-        raise UndecidedSizeError(recipe.file, undecided or endless)
+    undecided = [name for name in _NEEDED if not recipe.value(name)]
+    odd = [name for name in (*_NEEDED, *_SIZES) if not _is_size(recipe.value(name))]
+    if found := undecided or odd or _endless_counts(recipe):
+        raise UndecidedSizeError(recipe.file, tuple(found))
+
+
+def _endless_counts(recipe: Recipe) -> list[FieldName]:
+    """The counts of which no list can be made."""
+    layers, experts, further = (_whole(recipe, name) for name in _COUNTS)
+    found: list[FieldName] = [name for name in _COUNTS if _whole(recipe, name) > _MOST]
+    return found or (list(_COUNTS) if (layers + further) * max(experts, 1) > _MOST_WEIGHTS else [])
+
+
+def _whole(recipe: Recipe, name: FieldName) -> int:
+    value = recipe.value(name)
+    return value if isinstance(value, int) else 0
+
+
+def _is_size(value: object) -> bool:
+    """True for a size, or for none."""
+    return value is None or (isinstance(value, int) and value >= 0)
 
 
 class _Sizes:

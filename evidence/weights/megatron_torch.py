@@ -365,13 +365,16 @@ class MegatronTorch:
     def _check_complete(self) -> None:
         counts = self._counts()
         for at, size in enumerate(counts):
-            for missing in _missing_ranks(size, (rank[at] for rank in self._files)):
+            missing = _missing_rank(size, (rank[at] for rank in self._files))
+            if missing is not None:
                 self._lacks(Rank(*(missing if other == at else 0 for other in range(3))), counts)
         for pipeline in range(counts[1]):
             stage = [rank for rank in self._files if rank.pipeline == pipeline]
-            for tensor in _missing_ranks(counts[0], (rank.tensor for rank in stage)):
+            tensor = _missing_rank(counts[0], (rank.tensor for rank in stage))
+            if tensor is not None:
                 self._lacks(Rank(tensor, pipeline, 0), counts)
-            for expert in _missing_ranks(counts[2], (rank.expert for rank in stage)):
+            expert = _missing_rank(counts[2], (rank.expert for rank in stage))
+            if expert is not None:
                 self._lacks(Rank(0, pipeline, expert), counts)
 
     def _lacks(self, rank: Rank, counts: list[int]) -> None:
@@ -489,8 +492,10 @@ def _in_order(pieces: Mapping[Rank, _Piece]) -> list[Weight]:
     return [by_tensor[tensor] for tensor in sorted(by_tensor)]
 
 
-def _missing_ranks(size: int, there: Iterable[int]) -> list[int]:
-    return sorted(set(range(size)).difference(there))
+def _missing_rank(size: int, there: Iterable[int]) -> int | None:
+    """The first rank that is not there; `size` may be any number, because a checkpoint's arguments state it."""
+    known = set(there)
+    return next((rank for rank in range(min(size, len(known) + 1)) if rank not in known), None)
 
 
 def _merge_stages(

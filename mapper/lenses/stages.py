@@ -97,7 +97,7 @@ def _stages_from_ends(first: int | None, last: int | None, layers: int, stages: 
 def _chunks_from_ends(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bool) -> Value:
     """The chunks if the embedding or the loss counts as a layer: its chunk has one less."""
     whole = layers + embedding + loss
-    if whole == layers or rounds > _MOST_STAGES or whole % (stages * rounds):
+    if whole == layers or whole < 1 or rounds > _MOST_STAGES or whole % (stages * rounds):
         return None
     chunks = [whole // (stages * rounds)] * (stages * rounds)
     chunks[0] -= embedding

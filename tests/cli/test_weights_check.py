@@ -14,7 +14,7 @@ from accmap.cli.outputs import OUTPUTS
 np = pytest.importorskip("numpy")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
-from weight_files import arrays, pair, write_megatron, write_mindformers  # noqa: E402
+from weight_files import arrays, namespace, pair, write_megatron, write_mindformers  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -237,3 +237,23 @@ def test_a_hugging_face_folder_is_said_to_be_one(accmap: Callable[..., Any], fil
     assert "lm_head.weight" not in answer.out
     assert "lm_head.weight" in accmap("weights", "check", "a", "hf", "--all").out
     assert "hf 中有 3 个张量使用 Hugging Face 名称" in accmap("weights", "check", "a", "hf", "--lang", "zh").out
+
+
+@pytest.mark.parametrize(
+    "value", [2**63, 10**9, pytest.param(10**4999, id="long"), -1, 1.5, "8", float("nan"), [1], None]
+)
+@pytest.mark.parametrize(
+    "name", ["tensor_model_parallel_size", "pipeline_model_parallel_size", "num_layers", "num_experts", "kv_channels"]
+)
+def test_an_argument_of_a_checkpoint_may_be_any_number(
+    accmap: Callable[..., Any], files: Any, tmp_path: Path, name: str, value: object
+) -> None:
+    """Nothing is as large as a number that a stranger's pickle holds."""
+    script, _, found = files
+    arguments = namespace(script)
+    setattr(arguments, name, value)
+    write_megatron(tmp_path / "a", script, found, args=arguments)
+    for words in (("check", "a"), ("convert", "a", "--plan"), ("convert", "a", "-o", "out", "--force")):
+        answer = accmap("weights", *words)
+        assert answer.code in (0, 1, 2), answer.err
+        assert "Traceback" not in answer.err
