@@ -22,7 +22,9 @@ ROOT = Path(__file__).resolve().parent.parent
 TOPICS = {
     ("Start", "开始"): ["index", "glossary", "lint", "convert", "upgrade", "dynamic"],
     ("Read and write", "读取与写出"): ["pair", "huggingface", "dialects", "recognition", "matrix", "guide-coverage"],
-    ("Compare and prove", "比较与验证"): ["lr", "report", "verify", "verdicts", "computed", "playbook"],
+    ("Compare and prove", "比较与验证"): [
+        "lr", "report", "verify", "verify-cluster", "verdicts", "computed", "playbook",
+    ],
     ("Real runs", "实际训练"): ["logs", "dump", "weights", "data", "check", "doctor", "evidence-codes"],
     ("In your tools", "集成"): ["ci", "editors", "agents", "python", "configuration", "suppressions", "plugins"],
     ("Reference", "参考"): ["schema", "defects", "compared", "security", "promises", "changelog"],

@@ -239,8 +239,13 @@ def record_side(
         if number == 0 and request.repeats:
             noise = _noise(answer, worker.run(job, progress))
     worker = workers.worker(kind, 0, place)
-    sizes = dimensions.sizes_of(pair.files[at].config)
-    return _description(request, kind, worker, sizes, noise) | {"runs": runs}, arrays
+    found = {
+        "machine": {**_machine(), **worker.machine},
+        "noise": noise,
+        "cost": {"start": worker.start_cost, "peak_megabytes": round(worker.peak_megabytes)},
+        "runs": runs,
+    }
+    return describe(request, pair, at) | found, arrays
 
 
 def _place(request: RecordRequest, options: Options) -> Place:
@@ -258,9 +263,12 @@ def _noise(one: WorkerAnswer, two: WorkerAnswer | WorkerFailure) -> float | None
     return max((row.relative for row in rows if row.relative is not None), default=0.0)
 
 
-def _description(
-    request: RecordRequest, kind: str, worker: Worker, sizes: Mapping[str, Any], noise: float | None
-) -> dict[str, Any]:
+def _machine() -> dict[str, str]:
+    return {"system": platform.platform(), "python": platform.python_version()}
+
+
+def describe(request: RecordRequest, pair: Pair, at: int) -> dict[str, Any]:
+    """The description of a record before anything has run."""
     reading, other, options = request.reading, request.other, request.options
     return {
         "format": FORMAT,
@@ -270,16 +278,16 @@ def _description(
         "texts": {name: {"encoding": one.encoding, "text": one.text} for name, one in reading.texts.items()},
         "reading": reading.options._asdict(),
         "options": {name: getattr(options, name) for name in _KEPT_OPTIONS},
-        "worker": kind,
+        "worker": pair.worker_kinds()[at],
         "installation": request.installation._asdict(),
         "python": options.pythons.get(request.installation.framework),
         "device": request.device,
-        "machine": {"system": platform.platform(), "python": platform.python_version(), **worker.machine},
+        "machine": _machine(),
         "settings": {name: os.environ[name] for name in _DETERMINISM if name in os.environ},
-        "noise": noise,
+        "noise": None,
         "weights": request.weights_digest,
-        "sizes": dict(sizes),
-        "cost": {"start": worker.start_cost, "peak_megabytes": round(worker.peak_megabytes)},
+        "sizes": dict(dimensions.sizes_of(pair.files[at].config)),
+        "cost": {"start": {}, "peak_megabytes": 0},
     }
 
 

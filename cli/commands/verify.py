@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...verifier.verdict.coverage import Findings
     from ...verifier.verification import Verification
     from ...verifier.worker.processes import Workers
-    from ..arguments_compiled import VerifyArgs, VerifyCleanArgs, VerifyRecordArgs
+    from ..arguments_compiled import VerifyArgs, VerifyCleanArgs, VerifyExportArgs, VerifyRecordArgs
     from ..configuration import Configuration
 
 
@@ -109,7 +109,7 @@ def chosen_options_of(args: VerifyArgs | VerifyRecordArgs) -> dict[str, Any]:
     named = (("megatron", args.megatron_source), ("mindformers", args.mindformers_source))
     pythons = (("megatron", args.megatron_python), ("mindformers", args.mindformers_python))
     return {
-        "sizes": _given_sizes(args),
+        "sizes": given_sizes(args),
         "keep_sizes": args.no_shrink,
         "stage": args.stage,
         "seeds": args.seeds or 1,
@@ -368,7 +368,8 @@ def run_clean(args: VerifyCleanArgs) -> int:
     return FINE
 
 
-def _given_sizes(args: VerifyArgs | VerifyRecordArgs) -> dict[str, int]:
+def given_sizes(args: VerifyArgs | VerifyRecordArgs | VerifyExportArgs) -> dict[str, int]:
+    """The sizes that options fix, by recipe field; UsageError for one that no model has."""
     given: dict[str, int] = {name: value for name in SIZE_OPTIONS if (value := getattr(args, name)) is not None}
     for option, value in given.items():
         if value < 1:

@@ -73,13 +73,14 @@ def rewrite(source: SourceText, text: str) -> None:
     _write_whole_files({source.name: data}, force=True, over_inputs=True)
 
 
-def write_folder(directory: str, files: Mapping[str, str], *, force: bool = False) -> None:
-    """Put several texts below a directory; the folders made for them go again where they cannot be written."""
+def write_folder(directory: str, files: Mapping[str, str | bytes], *, force: bool = False) -> None:
+    """Put several files below a directory; the folders made for them go again where they cannot be written."""
     made: list[str] = []
     try:
         for folder in dict.fromkeys((directory, *map(os.path.dirname, files))):
             _make(folder, made)
-        write_texts(files, force=force)
+        data = {path: one if isinstance(one, bytes) else _encode_text(path, one) for path, one in files.items()}
+        _write_whole_files(data, force=force, over_inputs=False)
     except (OSError, UsageError) as error:
         for folder in reversed(made):
             os.rmdir(folder)

@@ -33,7 +33,7 @@ from ..constants_compiled import ONE_PROCESS, SIZES
 from ..constants_compiled import TARGETS as SIZES_TARGETED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
@@ -309,6 +309,15 @@ def small_file(config: Config, sizes: Sizes) -> SmallFile:
             break
         found = _write_small(found.config, _keys(found.config, {field_named(name): sizes[name] for name in apart}))
     return found
+
+
+def with_settings(
+    config: Config, fields: Mapping[FieldName, Value], keys: Mapping[str, Value], without: Collection[str]
+) -> SmallFile:
+    """The file with other values of some fields and keys, and without the keys that begin with one of these words."""
+    given = [setting.key for setting in explicit_of(config.settings)]
+    dropped = [key for key in given if key.startswith(tuple(without))]
+    return _write_small(config, {**dict.fromkeys(dropped, OMIT), **_keys(config, fields), **keys})
 
 
 def _leading_dense_layers(config: Config, sizes: Sizes) -> dict[str, Value | Omitted]:

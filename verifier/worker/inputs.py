@@ -154,27 +154,33 @@ _INT32 = 4
 def write_corpora(plan: SamplePlan, folder: str) -> None:
     """A `.bin` and an `.idx` for each of the plan's corpora: documents of unequal length, drawn by its number."""
     for name, number in plan.corpora.items():
-        source: Any = np.random.default_rng(number)
-        # Two corpora are not alike in size, either: without weights they are mixed by it.
-        lengths = source.integers(4, 2 * MEAN_DOCUMENT - 3, size=plan.documents + number % (plan.documents // 4))
-        tokens = source.integers(1, plan.vocabulary, size=int(lengths.sum())).astype("<i4")
-        chosen = source.uniform(size=tokens.size)
-        for place, token in enumerate(plan.special):
-            tokens[(chosen >= place * _SPECIAL_SHARE) & (chosen < (place + 1) * _SPECIAL_SHARE)] = token
-        ends = np.cumsum(lengths)
-        tokens[ends - 1] = plan.special[0]
-        _write_corpus(os.path.join(folder, name), tokens, lengths, ends)
+        for ending, data in zip(("bin", "idx"), corpus_bytes(plan, number), strict=True):
+            with open(os.path.join(folder, f"{name}.{ending}"), "xb") as stream:
+                stream.write(data)
 
 
-def _write_corpus(prefix: str, tokens: Any, lengths: Any, ends: Any) -> None:
+def corpus_bytes(plan: SamplePlan, number: int) -> tuple[bytes, bytes]:
+    """The content of a corpus' `.bin` and `.idx`."""
+    source: Any = np.random.default_rng(number)
+    # Two corpora are not alike in size, either: without weights they are mixed by it.
+    lengths = source.integers(4, 2 * MEAN_DOCUMENT - 3, size=plan.documents + number % (plan.documents // 4))
+    tokens = source.integers(1, plan.vocabulary, size=int(lengths.sum())).astype("<i4")
+    chosen = source.uniform(size=tokens.size)
+    for place, token in enumerate(plan.special):
+        tokens[(chosen >= place * _SPECIAL_SHARE) & (chosen < (place + 1) * _SPECIAL_SHARE)] = token
+    ends = np.cumsum(lengths)
+    tokens[ends - 1] = plan.special[0]
+    return tokens.tobytes(), _index_bytes(tokens, lengths, ends)
+
+
+def _index_bytes(tokens: Any, lengths: Any, ends: Any) -> bytes:
     """`core/datasets/indexed_dataset.py:_IndexWriter`, the same in every version of both frameworks."""
-    with open(f"{prefix}.bin", "xb") as stream:
-        stream.write(tokens.tobytes())
-    with open(f"{prefix}.idx", "xb") as stream:
-        stream.write(b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, _INT32, lengths.size, lengths.size + 1))
-        stream.write(lengths.astype("<i4").tobytes())
-        stream.write(((ends - lengths) * tokens.itemsize).astype("<i8").tobytes())
-        stream.write(np.arange(lengths.size + 1, dtype="<i8").tobytes())
+    return b"".join((
+        b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, _INT32, lengths.size, lengths.size + 1),
+        lengths.astype("<i4").tobytes(),
+        ((ends - lengths) * tokens.itemsize).astype("<i8").tobytes(),
+        np.arange(lengths.size + 1, dtype="<i8").tobytes(),
+    ))  # fmt: skip
 
 
 INDEX_FUNCTIONS = "index-functions"
