@@ -257,6 +257,9 @@ class DumpDivergenceJson(Open):
     a: Annotated[str, From("found.unit.a.name")]
     b: Annotated[str, From("found.unit.b.name")]
     direction: Annotated[Literal["forward", "backward", ""], From("found.unit.a.direction")]
+    inference_pass: Annotated[str, From("found.unit.inference_pass")] = Field(
+        "", description="In a dump of inference: `prefill 1`, `decode 3`."
+    )
     cause: Annotated[Literal["computation", "weights", "argument", "between", "data", "overflow"], From("found.cause")]
     gradual: Annotated[bool, From("found.gradual")]
     largest_jump: Annotated[str | None, From("found.jump?.a.name")]
@@ -1001,6 +1004,10 @@ class DumpScannedJson(Open):
     looked_at: int
     unknown: int
     origin: Annotated[str | None, From("origin?.name")]
+    cause: Literal["computation", "weights", "unknown"] | None = Field(
+        None,
+        description="Of the origin: its weights, if they are not finite; unknown if the dump has no weights of it.",
+    )
     found: list[OverflowJson]
     unreadable: list[Annotated[str, Said("message")]]
     notes: Annotated[list[Text], From("tree.notes")]

@@ -492,11 +492,16 @@ def _most_exact_content(part: _Json) -> str:
     return next((way for way in ("elements", "statistics", "checksum") if way in ways), "")
 
 
+def _units_text(found: _Json, word: DumpCompareWords) -> str:
+    """The units of both sides, and the pass of a dump of inference."""
+    names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
+    return f"{names} {word('inference_pass')} {found['inference_pass']}" if found["inference_pass"] else names
+
+
 def _divergence_lines(
     found: _Json, word: DumpCompareWords, language: Language, colour: bool, *, everything: bool
 ) -> list[str]:
-    names = found["a"] if found["a"] == found["b"] else f"{found['a']} | {found['b']}"
-    lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(names, 'red', colour)}"]
+    lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(_units_text(found, word), 'red', colour)}"]
     lines.append(f"    {usage.page('dump_cause', language)(found['cause'])}")
     tensors = [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"]]
     lines += _first_lines(tensors, word, "      ", everything=everything)

@@ -90,7 +90,8 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
         counts = {"count": part["looked_at"], "bad": len(found), "step": part["step"], "rank": part["rank"]}
         yield say.scan_part(**counts).text(language)
         if part["origin"] is not None:
-            yield "  " + say.scan_origin(unit=part["origin"]).text(language)
+            by_cause = {"weights": say.scan_origin_weights, "unknown": say.scan_origin_unknown}
+            yield "  " + by_cause.get(part["cause"], say.scan_origin)(unit=part["origin"]).text(language)
         elif found:
             first = next((one for one in found if one["what"] == "nan"), found[0])  # an infinity may be a mask's
             yield "  " + say.scan_given(unit=first["unit"]).text(language)

@@ -31,7 +31,16 @@ from typing import TYPE_CHECKING, Literal
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from .compare_divergence import Divergence, UnitResult, first_divergence
-from .compare_names import FUSED_NORM_LINEAR, crosses, describe, graph_path, module_path, pair_units, shared_modules
+from .compare_names import (
+    FUSED_NORM_LINEAR,
+    crosses,
+    describe,
+    graph_path,
+    inference_passes,
+    module_path,
+    pair_units,
+    shared_modules,
+)
 from .messages_compiled import say
 from .statistics import EXACT, Judge, TensorResult, compare_routed, compare_tensors
 
@@ -354,7 +363,9 @@ def compare_trees(
         said = say.no_common(a=describe(a.units), b=describe(b.units), hint=hint)
         raise UnreadableError(diagnose(said, a.path))
     work = _Work(judge, jobs, progress, len(paired.pairs))
+    passes = inference_passes(a)
     units = _compare_units(paired.pairs, _Norms(a, b) if crossing else None, work)
+    units = tuple(unit._replace(inference_pass=passes.get(unit.a.name, "")) for unit in units) if passes else units
     answers = Counter(_what(tensor) for unit in units for tensor in unit.tensors)
     if not answers["says"]:
         # Plain arguments that are equal say nothing about what was computed.

@@ -53,6 +53,8 @@ class UnitResult(NamedTuple):
     """Why nothing is compared: `fused` where one side does it in another module, `arranged` where tokens stand in the
     order of their experts, which is each framework's own, `other-result` where the results are of different kinds,
     `operation` where single operations of two frameworks bear one name and are not the same."""
+    inference_pass: str = ""
+    """Of a dump of inference: `prefill 1`, `decode 3`."""
 
     def error(self, role: str) -> float | None:
         """The largest error among the tensors of a role that were compared; infinite for a NaN or another shape."""
@@ -140,10 +142,10 @@ def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | 
     inner = _first_inner(units, at)
     if inner is not None:
         return _at(units, inner, units[inner])
-    if any(tensor.why in ("nan", "infinite") for tensor in made):
-        return _divergence(units, at, "overflow", made)
     if weights:
         return _divergence(units, at, "weights", (*weights, *made))
+    if any(tensor.why in ("nan", "infinite") for tensor in made):
+        return _divergence(units, at, "overflow", made)
     if unit.arguments:
         return _divergence(units, at, "argument", (*unit.arguments, *made))
     return _divergence(units, at, "computation", made)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.border.file_input import package_text, read_text
@@ -69,8 +70,11 @@ def pair_units(a: Tree, b: Tree, mapping: NameMapping | None = None) -> Paired:
     crossing = crosses(a, b)
     # A mapping file goes from MindSpore's names to PyTorch's, whichever side is named first.
     mapped_b = mapping is not None and b.framework == "mindspore" and a.framework != "mindspore"
-    ours = _keys(a, crossing=crossing, mapping=None if mapped_b else mapping)
-    theirs = dict(_keys(b, crossing=crossing, mapping=mapping if mapped_b else None))
+    ours_in, theirs_in = inference_passes(a), inference_passes(b)
+    if not (ours_in and theirs_in):
+        ours_in, theirs_in = {}, {}
+    ours = _keys(a, ours_in, crossing=crossing, mapping=None if mapped_b else mapping)
+    theirs = dict(_keys(b, theirs_in, crossing=crossing, mapping=mapping if mapped_b else None))
     pairs: list[tuple[Unit, Unit]] = []
     only_a: list[Unit] = []
     for key, unit in ours:
@@ -82,7 +86,48 @@ def pair_units(a: Tree, b: Tree, mapping: NameMapping | None = None) -> Paired:
     return Paired(tuple(pairs), tuple(only_a), tuple(theirs.values()))
 
 
-def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tuple[tuple[object, ...], Unit]]:
+def inference_passes(tree: Tree) -> dict[str, str]:
+    """By a unit's name the pass that it belongs to, `prefill 1` or `decode 3`; nothing if a dump has no such passes.
+
+    The first module of the model begins each pass. A decode step computes one token of each text, a prefill more: of
+    passes of different sizes the smallest are decode steps.
+    """
+    first = next((unit for unit in tree.units if unit.level == "module" and unit.direction == "forward"), None)
+    if first is None or any(unit.direction == "backward" for unit in tree.units):
+        return {}
+    sizes = [_tokens(unit) for unit in tree.units if _is_call_of(unit, first)]
+    if len(set(sizes)) < _SIZES_OF_INFERENCE or 0 in sizes:
+        return {}
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    for size in sizes:
+        kind = "decode" if size == min(sizes) else "prefill"
+        counts[kind] = counts.get(kind, 0) + 1
+        names.append(f"{kind} {counts[kind]}")
+    passes: dict[str, str] = {}
+    at = -1
+    for unit in tree.units:
+        at += _is_call_of(unit, first)
+        passes[unit.name] = names[max(at, 0)]
+    return passes
+
+
+_SIZES_OF_INFERENCE = 2
+
+
+def _is_call_of(unit: Unit, first: Unit) -> bool:
+    return (unit.level, unit.scope, unit.direction) == (first.level, first.scope, first.direction)
+
+
+def _tokens(unit: Unit) -> int:
+    """How many tokens a module was given or gives: the elements of its first tensor without the width."""
+    shapes = [tensor.shape for tensor in unit.tensors if tensor.role == "output" and tensor.shape is not None]
+    return prod(shapes[0][:-1]) if shapes and len(shapes[0]) > 1 else 0
+
+
+def _keys(
+    tree: Tree, passes: Mapping[str, str], *, crossing: bool, mapping: NameMapping | None
+) -> list[tuple[tuple[object, ...], Unit]]:
     """Every unit with what identifies it: no two units of a tree have the same key."""
     seen: dict[tuple[object, ...], int] = {}
     keyed: list[tuple[tuple[object, ...], Unit]] = []
@@ -104,6 +149,7 @@ def _keys(tree: Tree, *, crossing: bool, mapping: NameMapping | None) -> list[tu
             base = ("api", unit.scope, unit.direction)
         else:
             base = (unit.level, unit.scope, unit.kind, unit.direction)
+        base = (*base, passes.get(unit.name, ""))
         turn = seen.get(base, 0)
         seen[base] = turn + 1
         keyed.append(((*base, turn), unit))

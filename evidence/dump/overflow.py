@@ -9,7 +9,7 @@ is the first that makes it, but for a module around that unit; above all none of
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
@@ -17,6 +17,8 @@ from ..arrays import blocks, read_tensor
 from .statistics import EXACT
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ...schemas.diagnostic import Diagnostic
     from .records import Role, Tensor, Tree, Unit
 
@@ -31,6 +33,9 @@ class Overflow(NamedTuple):
     """`nan` or `infinite`."""
 
 
+Cause = Literal["computation", "weights", "unknown"]
+
+
 class Scan(NamedTuple):
     """The overflows of one step of one rank."""
 
@@ -40,8 +45,10 @@ class Scan(NamedTuple):
     """Tensors of which the dump has neither elements nor numbers."""
     found: tuple[Overflow, ...]
     origin: Unit | None
-    """The first unit whose inputs and weights are finite and whose output is not, unless one outside it has a NaN."""
+    """The first unit whose inputs are finite and whose output is not, unless one outside it has a NaN."""
     unreadable: tuple[Diagnostic, ...]
+    cause: Cause | None = None
+    """What of the origin is to blame: its weights if they are not finite; unknown if the dump does not have them."""
 
 
 def scan(tree: Tree) -> Scan:
@@ -50,6 +57,7 @@ def scan(tree: Tree) -> Scan:
     unreadable: list[Diagnostic] = []
     looked_at = unknown = 0
     origin: Unit | None = None
+    cause: Cause | None = None
     before: list[Unit] = []
     for unit in tree.units:
         here: list[Overflow] = []
@@ -67,12 +75,19 @@ def scan(tree: Tree) -> Scan:
                 here.append(Overflow(unit.name, tensor.place, tensor.role, what))
         # A unit that ran inside this one may have made what this one was given.
         inner = (one.direction == unit.direction and one.scope.startswith(f"{unit.scope}.") for one in before)
-        if origin is None and {one.role for one in here} == {"output"} and all(inner):
-            origin = unit
+        roles = {one.role for one in here}
+        if origin is None and "output" in roles and roles <= {"output", "parameter"} and all(inner):
+            origin, cause = unit, _cause(unit, roles)
         if any(one.what == "nan" for one in here):  # an infinity may be a mask's
             before.append(unit)
         overflows += here
-    return Scan(tree, looked_at, unknown, tuple(overflows), origin, tuple(unreadable))
+    return Scan(tree, looked_at, unknown, tuple(overflows), origin, tuple(unreadable), cause)
+
+
+def _cause(unit: Unit, roles: Collection[str]) -> Cause:
+    if "parameter" in roles:
+        return "weights"
+    return "computation" if any(tensor.role == "parameter" for tensor in unit.tensors) else "unknown"
 
 
 def _state_of_statistics(tensor: Tensor) -> str | None:

@@ -8,7 +8,22 @@ from __future__ import annotations
 
 from ...mapper.differences import GENERATION
 from ...mapper.recipe.values import Unmapped
-from ...mappings.inference_compiled import INFERENCE
+from ...mappings.inference_compiled import (
+    CACHE,
+    CHAT_TEMPLATE,
+    INFERENCE,
+    LENGTHS,
+    NUMBER_TYPES,
+    PADDING_SIDE,
+    QUANTIZATION,
+    SAMPLING,
+    SAMPLING_SETTINGS,
+    SETTINGS_OF_SAMPLING,
+    SPECIAL_TOKENS,
+    TOP_K,
+    TOP_P,
+    USE_PAST,
+)
 from ...mappings.keys_compiled import RUN_MODE
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.file_kind import runs_inference
@@ -99,12 +114,12 @@ def _plain(name: str, value: Value) -> Value:
     """A value in the one form in which both sides are compared."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         value = _number_of(value[0])  # an argument of the program itself, as it is written
-    if name == "quantization":
+    if name == QUANTIZATION:
         return "none" if value in _NO_QUANTIZATION else str(value).lower()
     if name.endswith("dtype") and isinstance(value, str):
         last = value.rpartition(".")[2].lower()
         return _TYPES.get(last, last)
-    if name == "chat_template" and isinstance(value, str):
+    if name == CHAT_TEMPLATE and isinstance(value, str):
         return value.strip()
     if name.endswith("token_id") and isinstance(value, list):
         return sorted(value, key=str) if len(value) > 1 else (value[0] if value else None)
@@ -181,9 +196,9 @@ def _is_equal(a: Value, b: Value) -> bool:
 def _samples(config: Config, own: Mapping[str, Mapping[str, object]] | None) -> SettingOfSide | None:
     """The setting by which a run draws its tokens; None if it takes the likeliest one."""
     if config.framework == "megatron":
-        top_k = run_setting(config, "top_k")
-        return top_k if top_k is not None and top_k.value not in _GREEDY else _with_value(run_setting(config, "top_p"))
-    return _with_value(run_setting(config, "do_sample", own))
+        top_k = run_setting(config, TOP_K)
+        return top_k if top_k is not None and top_k.value not in _GREEDY else _with_value(run_setting(config, TOP_P))
+    return _with_value(run_setting(config, SAMPLING, own))
 
 
 def _with_value(told: SettingOfSide | None) -> SettingOfSide | None:
@@ -201,38 +216,38 @@ def find_sampling(subject: Subject) -> Iterator[Found]:
 
 def compare_sampling_settings(subject: Subject) -> Iterator[Found]:
     """Settings of sampling; those that count only with it are compared if both sides sample."""
-    yield from _differences(subject, "do_sample", "repetition_penalty")
+    yield from _differences(subject, *SAMPLING_SETTINGS)
     sampling = [_samples(side.config, _own(side)) for side in subject.sides]
     if subject.pair is None:
-        sampling += [_with_value(pair.a) for pair in _pairs(subject, "do_sample")]
+        sampling += [_with_value(pair.a) for pair in _pairs(subject, SAMPLING)]
     if all(told is not None for told in sampling):
-        yield from _differences(subject, "temperature", "top_k", "top_p")
+        yield from _differences(subject, *SETTINGS_OF_SAMPLING)
 
 
 def other_special_tokens(subject: Subject) -> Iterator[Found]:
     """Ids of the tokens that begin, end and fill a text."""
-    return _differences(subject, "eos_token_id", "bos_token_id", "pad_token_id")
+    return _differences(subject, *SPECIAL_TOKENS)
 
 
 def other_padding(subject: Subject) -> Iterator[Found]:
     """The side of padding: MindSpore Transformers counts a text's length from its last token that is no padding."""
     for side in subject.sides:
-        told = run_setting(side.config, "padding_side", _own(side)) if side.framework == "mindformers" else None
+        told = run_setting(side.config, PADDING_SIDE, _own(side)) if side.framework == "mindformers" else None
         if told is not None and told.value == "left":
             key = told.key if told.is_written and told.file == side.config.file else RUN_MODE
             yield Found(at_key(side, key), {"file": told.file})
     if subject.pair is not None:
-        for pair in _pairs(subject, "padding_side"):
+        for pair in _pairs(subject, PADDING_SIDE):
             if pair.a.value != pair.b.value and "left" not in (pair.b.value,):
-                yield Found(pair.place, pair.values("padding_side"), variant="pair")
+                yield Found(pair.place, pair.values(PADDING_SIDE), variant="pair")
 
 
 def other_chat_template(subject: Subject) -> Iterator[Found]:
     """The template that makes a prompt of a question."""
-    for pair in _pairs(subject, "chat_template"):
+    for pair in _pairs(subject, CHAT_TEMPLATE):
         if pair.a.value != pair.b.value:
             at = _first_difference(str(pair.a.value), str(pair.b.value))
-            yield Found(pair.place, {**pair.values("chat_template"), "at": at})
+            yield Found(pair.place, {**pair.values(CHAT_TEMPLATE), "at": at})
 
 
 def _first_difference(a: str, b: str) -> int:
@@ -241,7 +256,7 @@ def _first_difference(a: str, b: str) -> int:
 
 def other_length(subject: Subject) -> Iterator[Found]:
     """How long an answer may become, where a file says it."""
-    for name in ("max_new_tokens", "max_length"):
+    for name in LENGTHS:
         for pair in _pairs(subject, name):
             written = [pair.a.is_written, pair.b.is_written]
             says = any(written) if subject.pair is not None else all(written)
@@ -251,18 +266,18 @@ def other_length(subject: Subject) -> Iterator[Found]:
 
 def other_quantization(subject: Subject) -> Iterator[Found]:
     """Quantized weights or activations on one side."""
-    return _differences(subject, "quantization")
+    return _differences(subject, QUANTIZATION)
 
 
 def other_types(subject: Subject) -> Iterator[Found]:
     """The number types of weights and of the computation."""
-    return _differences(subject, "compute_dtype", "params_dtype")
+    return _differences(subject, *NUMBER_TYPES)
 
 
 def recomputes_past(subject: Subject) -> Iterator[Found]:
     """Older classes compute the whole text again for each token unless `use_past` is on; the newer ones never do."""
     for side in subject.sides:
-        told = run_setting(side.config, "use_past") if side.config.dialect == "legacy" else None
+        told = run_setting(side.config, USE_PAST) if side.config.dialect == "legacy" else None
         if told is not None and told.value is not True:
             yield Found(at_key(side, told.key if told.is_written else RUN_MODE), {})
 
@@ -270,12 +285,12 @@ def recomputes_past(subject: Subject) -> Iterator[Found]:
 def cache_too_small(subject: Subject) -> Iterator[Found]:
     """Blocks of the cache for keys and values that do not hold the longest texts of a batch."""
     for side in subject.sides:
-        numbers = [_number(side.config, name) for name in ("block_size", "num_blocks", "batch_size", "seq_length")]
+        numbers = [_number(side.config, name) for name in CACHE]
         if side.framework != "mindformers" or None in numbers:
             continue
         size, blocks, batch, length = (cast("int", one) for one in numbers)
         if size > 0 and batch * length // size > blocks:
-            place = next(key for key in _places("num_blocks") if key in side.config.settings)
+            place = next(key for key in _places(CACHE[1]) if key in side.config.settings)
             values = {"size": size, "blocks": blocks, "batch": batch, "length": length}
             yield Found(at_key(side, place), values)
 
@@ -304,7 +319,7 @@ def add_generation(
     for config, recipe, files in zip(configs, sides, beside, strict=True):
         found: list[Unmapped] = []
         own = cast("Mapping[str, Mapping[str, Any]]", INFERENCE)
-        samples = _samples(config, None) if runs_inference(config) else _with_value(folder_setting(files, "do_sample"))
+        samples = _samples(config, None) if runs_inference(config) else _with_value(folder_setting(files, SAMPLING))
         idle = {"": False, "sampling": samples is None, "never": True}
         for name, row in own.items():
             told = run_setting(config, name) if runs_inference(config) else folder_setting(files, name)

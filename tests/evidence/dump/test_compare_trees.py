@@ -15,7 +15,7 @@ from accmap.evidence.dump.compare import Comparison, compare_trees, restrict_to
 from accmap.evidence.dump.compare_divergence import next_dump, settings_behind
 from accmap.evidence.dump.compare_names import read_mapping
 from accmap.evidence.dump.overflow import scan
-from accmap.evidence.dump.records import Statistics, Tensor, find_places
+from accmap.evidence.dump.records import Statistics, Tensor, Tree, Unit, find_places
 from accmap.evidence.dump.statistics import Judge, compare_tensors
 from accmap.evidence.dump.trees import read_tree
 from accmap.mapper.recipe.vocabulary import vocabulary
@@ -513,3 +513,58 @@ def test_an_input_that_is_multiplied_by_nothing_is_not_looked_at(
     comparison = compared(tmp_path / "a", tmp_path / "b")
     assert (comparison.divergence is not None) is differs
     assert bool(scan(comparison.b).found) is differs
+
+
+MODULES = ("embedding.word_embeddings", "decoder.layers.0.mlp", "output_layer")
+
+
+def inference_tree(passes: list[int], fault: tuple[int, str] | None = None, weight: float | None = None) -> Tree:
+    """A dump of passes of so many tokens; `fault`: the pass and module that computes something else."""
+    units: list[Unit] = []
+    for call, tokens in enumerate(passes):
+        off = 0.0
+        for name in MODULES:
+            off += 7.0 if fault == (call, name) else 0.0
+            norm = 10.0 * tokens + off
+            made = Statistics(norm / 2, -norm / 2, 0.1, norm)
+            tensors = [Tensor("output.0", "output", "torch.float32", (tokens, 1, 8), made)]
+            if weight is not None:
+                own = weight if name == MODULES[1] else 1.0
+                tensors.append(
+                    Tensor("parameters.weight", "parameter", "torch.float32", (8, 8), Statistics(own, -1.0, 0.0, own))
+                )
+            units.append(
+                Unit(f"Module.{name}.Linear.forward.{call}", name, "Linear", "forward", call, "module", tensors)
+            )
+    return Tree("dump", "msprobe", "pytorch", "statistics", "L0", 0, 0, tuple(units))
+
+
+def test_prefill_goes_with_prefill_and_decode_with_decode() -> None:
+    chunks, whole = inference_tree([9, 9, 1, 1, 1]), inference_tree([9, 1, 1, 1])
+    same = compare_trees(chunks, whole)
+    assert same.divergence is None
+    assert [unit.call for unit in same.only_a] == [1, 1, 1]
+    assert {unit.inference_pass for unit in same.units} == {"prefill 1", "decode 1", "decode 2", "decode 3"}
+    divergence = compare_trees(inference_tree([9, 9, 1, 1, 1], fault=(3, MODULES[1])), whole).divergence
+    assert divergence is not None
+    assert (divergence.unit.module, divergence.unit.inference_pass) == ("decoder.layers.0.mlp", "decode 2")
+    assert all(not unit.inference_pass for unit in compare_trees(inference_tree([9, 9]), inference_tree([9, 9])).units)
+
+
+def test_weights_that_are_not_finite_are_the_cause() -> None:
+    bad, good = inference_tree([9, 1], fault=(0, MODULES[1]), weight=float("inf")), inference_tree([9, 1], weight=1.0)
+    divergence = compare_trees(bad, good).divergence
+    assert divergence is not None
+    assert (divergence.unit.module, divergence.cause) == ("decoder.layers.0.mlp", "weights")
+
+
+@pytest.mark.parametrize(("weight", "cause"), [(float("inf"), "weights"), (1.0, "computation"), (None, "unknown")])
+def test_a_scan_tells_what_makes_a_nan(weight: float | None, cause: str) -> None:
+    tree = inference_tree([9, 1], weight=weight)
+    at = next(place for place, unit in enumerate(tree.units) if unit.scope == MODULES[1])
+    nan = Statistics(float("nan"), float("nan"), float("nan"), float("nan"))
+    made = [tensor._replace(statistics=nan) if tensor.role == "output" else tensor for tensor in tree.units[at].tensors]
+    units = [*tree.units[:at], tree.units[at]._replace(tensors=made), *tree.units[at + 1 :]]
+    told = scan(tree._replace(units=tuple(units)))
+    assert told.origin is not None
+    assert (told.origin.scope, told.cause) == (MODULES[1], cause)
