@@ -466,9 +466,18 @@ class _Explanation:
         return found._replace(differing=tuple(differing), divergence_fields=(*ahead, *where))
 
     def _clear_innocent(self) -> Verification:
-        """The verification that blames no field which was shown to be innocent."""
-        left = tuple(one for one in self.found.differing if self._pair_with((one.field,)) is None)
-        return self.found._replace(differing=left) if self.found.verdict == "mismatch" else self.found
+        """The verification that blames no field whose difference changes nothing, if no cause was found."""
+        if self.found.verdict != "mismatch":
+            return self.found
+        left = tuple(one for one in self.found.differing if not self._is_innocent(one.field))
+        return self.found._replace(differing=left)
+
+    def _is_innocent(self, name: str) -> bool:
+        """True if the same quantities differ with the field equal."""
+        results = self._run_with((name,))
+        if results is None or not results.compared:
+            return False
+        return results.compared[-1].disagreeing_names == self.found.worst.disagreeing_names
 
     def _list_named(self) -> list[str]:
         """The fields that the user names; of a partial match, also those that a conversion loses and nothing ran."""
@@ -482,8 +491,9 @@ class _Explanation:
     def _list_equalizable(self, names: Iterable[str], others: Sequence[str]) -> list[str]:
         """Those of these fields that can be made equal beside the others and one another."""
         found: list[str] = []
-        for name in names:
-            if name not in others and self._pair_with((*others, *found, name)) is not None:
+        wanted = [name for name in names if name not in others]
+        for name in (*wanted, *wanted):  # some can be equal only beside one that comes later
+            if name not in found and self._pair_with((*others, *found, name)) is not None:
                 found.append(name)
         return found
 
@@ -544,13 +554,31 @@ class _Explanation:
         return self._results[key]
 
     def _pair_with(self, fields: Sequence[str]) -> Pair | None:
+        """The pair with these fields equal; None if that is not possible, or brings another difference along."""
+        before = self._differing_names(*self.pair.configs)
+        for keeps_first, names in ((True, fields), (False, fields), (False, fields[::-1])):
+            equal = self._make_all_equal(names, before, keeps_first=keeps_first)
+            if equal is not None and self._differing_names(*equal) <= before:
+                return assemble_pair(*equal, self.session.options)._replace(places=self.pair.places)
+        return None
+
+    def _make_all_equal(
+        self, fields: Sequence[str], before: set[str], *, keeps_first: bool
+    ) -> tuple[Config, Config] | None:
         configs = self.pair.configs
         for name in fields:
-            equal = make_equal(*configs, name)
+            equal = make_equal(*configs, name, keeps_first=keeps_first)
             if equal is None:
                 return None
             configs = equal
-        return assemble_pair(*configs, self.session.options)._replace(places=self.pair.places)
+        # A value may bring a difference along that the files did not have: a GELU comes in two forms.
+        for name in sorted(self._differing_names(*configs) - before):
+            configs = make_equal(*configs, name) or configs
+        return configs
+
+    @staticmethod
+    def _differing_names(a: Config, b: Config) -> set[str]:
+        return {one.field for one in coverage.differing_settings(a, b)}
 
 
 def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:

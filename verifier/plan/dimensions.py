@@ -398,11 +398,14 @@ def _leads(key: str, row: Row, side: Side, side_name: SideName, version: str) ->
     return not any(other is not None and other.keys and key in other.keys[0].split("|") for other in others)
 
 
-def make_equal(a: Config, b: Config, name: str) -> tuple[Config, Config] | None:
+def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> tuple[Config, Config] | None:
     """Both files with one field, or key without a field, equal; None if neither file can express the other's value.
 
     The second file takes the first one's value if it can, else the first takes the second's. A key goes.
     """
+    if not keeps_first:
+        other = make_equal(b, a, name)
+        return None if other is None else (other[1], other[0])
     if name not in vocabulary():
         one, other = (_write_again(config, {name: OMIT}) if config.writes(name) else config for config in (a, b))
         return one, other
