@@ -213,29 +213,32 @@ class _Run(NamedTuple):
 
     def answers(self, jobs: Sequence[Job]) -> tuple[list[WorkerAnswer], dict[str, WorkerFailure]]:
         """Both sides' answers, or the failure of each side that has none."""
-        keys = [
-            f"{label} {json.dumps({**job.to_json(), 'name': ''}, sort_keys=True)}"
-            for label, job in zip(self.pair.labels, jobs, strict=True)
-        ]
+        keys = self._keys_of(jobs)
         unknown = [at for at, key in enumerate(keys) if key not in self.known]
         for at in unknown:
             self.processes[at].ask(jobs[at])
-        each: list[WorkerAnswer | WorkerFailure] = [
-            self.processes[at].answer(
-                lambda stage, side=side: self.progress(say.side_at(side=verbatim(side), stage=stage_words(stage)))
-            )
-            if at in unknown
-            else self.known[keys[at]]
-            for at, side in enumerate(self.pair.labels)
-        ]
+        each = [self._answer(at) if at in unknown else self.known[key] for at, key in enumerate(keys)]
         if self.options.explains:
-            for key, job, one in zip(keys, jobs, each, strict=True):
-                if isinstance(one, WorkerAnswer) and not job.trace and len(self.known) < _MOST_KNOWN:
-                    self.known[key] = one
+            self._remember(keys, jobs, each)
         failures = {
             side: one for side, one in zip(self.pair.labels, each, strict=True) if isinstance(one, WorkerFailure)
         }
         return [one for one in each if isinstance(one, WorkerAnswer)], failures
+
+    def _keys_of(self, jobs: Sequence[Job]) -> list[str]:
+        """The key of each side's job among the known answers."""
+        each = zip(self.pair.labels, jobs, strict=True)
+        return [f"{label} {json.dumps({**job.to_json(), 'name': ''}, sort_keys=True)}" for label, job in each]
+
+    def _answer(self, at: int) -> WorkerAnswer | WorkerFailure:
+        """The answer of one side's process, with its stages as progress."""
+        side = verbatim(self.pair.labels[at])
+        return self.processes[at].answer(lambda stage: self.progress(say.side_at(side=side, stage=stage_words(stage))))
+
+    def _remember(self, keys: Sequence[str], jobs: Sequence[Job], each: Sequence[WorkerAnswer | WorkerFailure]) -> None:
+        for key, job, one in zip(keys, jobs, each, strict=True):
+            if isinstance(one, WorkerAnswer) and not job.trace and len(self.known) < _MOST_KNOWN:
+                self.known[key] = one
 
     def jobs(self, seed: int) -> list[Job]:
         """Both sides' jobs with one seed."""
