@@ -41,8 +41,8 @@ def test_no_summary_is_cut_at_any_width(accmap, monkeypatch: pytest.MonkeyPatch,
 
 
 VERBS = {
-    "Align", "Check", "Compare", "Convert", "Draw", "Explain", "Find", "List", "Print", "Record", "Run", "Serve",
-    "Show", "Write",
+    "Align", "Check", "Compare", "Convert", "Draw", "Explain", "Find", "List", "Print", "Record", "Remove", "Run",
+    "Serve", "Show", "Write",
 }  # fmt: skip
 
 

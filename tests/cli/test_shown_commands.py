@@ -226,7 +226,8 @@ def test_verifying_as_shown(bench: Path, language: str) -> None:
 
 NEEDS_FRAMEWORKS = {"verify": (), "verify join": ("verify record",), "playbook run": ()}
 """Commands whose examples run both frameworks, with those whose examples run before them."""
-NOT_IN_PROCESS = (*NEEDS_FRAMEWORKS, "verify record", "lsp", "mcp")
+NOT_IN_PROCESS = (*NEEDS_FRAMEWORKS, "verify record", "verify clean", "lsp", "mcp")
+"""`verify clean` empties the folder of whoever runs the tests; test_prepared_frameworks.py runs it elsewhere."""
 
 
 def prepared(bench: Path, words: list[str]) -> list[str]:
