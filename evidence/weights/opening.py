@@ -215,7 +215,7 @@ _TYPES = {"F64": "torch.float64", "F32": "torch.float32", "F16": "torch.float16"
 
 def _print_value(key: str, value: Any) -> str:
     """A value as `print` shows it; what is no plain value as None."""
-    if key.endswith("dtype") and value in _TYPES:
+    if key.endswith("dtype") and isinstance(value, str) and value in _TYPES:
         return _TYPES[value]
     if _is_plain(value):
         return " ".join(_as_text(value).split())

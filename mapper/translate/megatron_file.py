@@ -9,6 +9,7 @@ from ...mappings.keys_compiled import EVALUATION_INTERVAL, HEAD_WIDTH, TOKENIZER
 from ...mappings.tables import ARRAYS
 from ...schemas.border.text_output import visible
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.megatron.argument_parser import negative_number
 from ...schemas.megatron.forks import catalog
 from ...schemas.versions import title_of
 from .messages_compiled import say
@@ -142,7 +143,9 @@ def words_of(fact: ArgumentFact, value: Value) -> list[str]:
         return [option, _pattern(list(value))]
     if fact.type == "int" and isinstance(value, float) and value.is_integer():
         return [option, str(int(value))]  # YAML takes 1.0e3 for a number with a fraction
-    return [option, _word_of_value(value)]
+    word = _word_of_value(value)
+    # argparse takes another word with a leading minus for an option.
+    return [f"{option}={word}"] if word.startswith("-") and not negative_number(word) else [option, word]
 
 
 def _word_of_value(value: Value) -> str:

@@ -345,7 +345,7 @@ def _edit_in_place(config: Config, document: YamlDocument, translation: Translat
     text = apply_edits(found.text, edits) or found.text
     written = as_read(translation, text)
     rows = tuple(_alike_in_both(row, translation.recipe, recipe_of(written)) for row in found.rows)
-    return text, translation._replace(rows=rows, written=written, unsaid=found.unsaid)
+    return text, translation._replace(rows=rows, written=written)
 
 
 def _alike_in_both(row: ReportRow, before: Recipe, after: Recipe) -> ReportRow:

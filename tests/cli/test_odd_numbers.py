@@ -140,3 +140,11 @@ def test_the_ends_of_a_setting_have_an_answer(accmap, words: str) -> None:
     for line in ("lint a.sh", "lr a.sh", "convert a.sh -o b.yaml --write-anyway", "pair a.sh -d p --align"):
         answer = accmap(*line.split(), files=files)
         assert answer.code in (0, 1, 2), (line, answer.err)
+
+
+def test_a_text_that_looks_like_an_option_stays_a_value(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = (EXAMPLES / "qwen3_dense" / "mindformers_dynamic.yaml").read_text("utf-8")
+    path = tmp_path / "run.yaml"
+    path.write_text(re.sub("load_path: .*", 'load_path: "-inf"', text), "utf-8")
+    assert main(["convert", str(path), "-o", str(tmp_path / "run.sh")]) in (0, 1), capfd.readouterr().err
+    assert "--load=-inf" in (tmp_path / "run.sh").read_text("utf-8")

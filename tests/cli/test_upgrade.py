@@ -402,3 +402,10 @@ def test_python_answers_as_the_command_does(old: Path) -> None:
     assert ("moved", ("seed",), ("training.seed",)) in [change[:3] for change in found.changes]
     with pytest.raises(accmap.UsageError, match="accepts a YAML"):
         accmap.upgrade(EXAMPLES / "qwen3_dense" / "megatron.sh")
+
+
+def test_a_file_of_the_older_dynamic_graph_is_edited(accmap, tmp_path: Path) -> None:
+    text = (EXAMPLES / "qwen3_dense" / "mindformers_dynamic.yaml").read_text("utf-8")
+    answer = accmap("upgrade", "old.yaml", "--from-version", "2.0", "-o", "new.yaml", files={"old.yaml": text})
+    assert answer.code in (0, 1), answer.err
+    assert (tmp_path / "new.yaml").exists()
