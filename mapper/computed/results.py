@@ -291,10 +291,13 @@ def rotated_width(width: int) -> int:
 
 
 def whole(value: Any) -> int:
-    """A size; a formula ends at anything else."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    """A size; a formula ends at anything else, and at a number that no framework's integer holds."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value.bit_length() >= _BITS:
         raise UndecidedError
     return value
+
+
+_BITS = 64
 
 
 def keys_below(settings: Mapping[str, Setting], prefixes: tuple[str, ...]) -> tuple[str, ...]:

@@ -148,3 +148,11 @@ def test_a_text_that_looks_like_an_option_stays_a_value(tmp_path: Path, capfd: p
     path.write_text(re.sub("load_path: .*", 'load_path: "-inf"', text), "utf-8")
     assert main(["convert", str(path), "-o", str(tmp_path / "run.sh")]) in (0, 1), capfd.readouterr().err
     assert "--load=-inf" in (tmp_path / "run.sh").read_text("utf-8")
+
+
+@pytest.mark.parametrize("flag", ["--moe-shared-expert-intermediate-size", "--ffn-hidden-size", "--vocab-size"])
+def test_a_size_of_400_digits_is_shown(flag: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run.sh"
+    path.write_text(f"{LAUNCH} --num-experts 4 {flag} {'7' * 400}\n", "utf-8")
+    for command in ("show", "recipe", "lint"):
+        assert main([command, str(path)]) in (0, 1), capfd.readouterr().err
