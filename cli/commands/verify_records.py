@@ -392,10 +392,11 @@ def _weights_of(side: _ExportedSide) -> dict[str, Any]:
     from ...evidence.weights.weight import Computed
     from ...mapper.recipe.reading import recipe_of
     from ...mapper.weight_layout import expected_weights
+    from ...mappings.keys_compiled import CENTRED_NORMS
     from ...verifier.worker.inputs import draw_weight
 
     config, rounded = side.pair.files[side.at].config, side.pair.blueprints[side.at].rounded
-    centred = config.framework == "megatron" and bool(config.value("apply_layernorm_1p"))
+    centred = config.framework == "megatron" and bool(config.value(CENTRED_NORMS))
     found: dict[str, Any] = {}
     for name, shape in expected_weights(recipe_of(config)).items():
         drawn = draw_weight(name, shape, 0, rounded=rounded)
@@ -416,11 +417,12 @@ def _megatron_checkpoint(side: _ExportedSide) -> dict[str, bytes | str]:
     from ...evidence.weights.tensor_files import shard_content, write_archive
     from ...mapper.recipe.reading import recipe_of
     from ...mapper.weight_layout import layout_of
+    from ...mappings.keys_compiled import LAYERS_OF
     from ...schemas.versions import number_of
 
     config = side.launch.config
     recipe = recipe_of(config)
-    engine = (config.value("transformer_impl") or "transformer_engine") == "transformer_engine"
+    engine = (config.value(LAYERS_OF) or "transformer_engine") == "transformer_engine"
     grouped = bool(recipe.value("moe.grouped_gemm"))
     layout = layout_of(recipe)
     build = Build(engine, grouped, number_of(config.framework_version), latent=layout.mla)

@@ -7,7 +7,7 @@ new text is read again, and what still differs is said instead of guessed.
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import OLDER_CLASS, PARALLEL_SWITCHES, RESOLVED_SECTIONS
+from ...mappings.keys_compiled import OLDER_CLASS, OLDER_CLASSES, PARALLEL_SWITCHES, RESOLVED_SECTIONS
 from ...mappings.tables import Row, Side, table
 from ...schemas.border.text_output import shell_word
 from ...schemas.config import Config, ReadOptions
@@ -168,7 +168,7 @@ class Updater:
             remedy = say.leave_out_dialect() if is_other_graph else say.name_such_a_file()
             problem = say.other_target(found=_kind_of_file(self.side), wanted=_kind_of_file(wanted), remedy=remedy)
             raise UnreadableError(diagnose(problem, config.file))
-        if OLDER_CLASS in config.settings and config.is_on("use_legacy"):  # whatever graph the user names
+        if OLDER_CLASS in config.settings and config.is_on(OLDER_CLASSES):  # whatever graph the user names
             own = config_of(SourceText(config.file, text), ReadOptions(), path=config.file)
             files = {"file": shell_word(config.file), "source": shell_word(translation.source)}
             remedy = say.write_it_anew(**files) if unknown_class(own) else say.upgrade_first(**files)

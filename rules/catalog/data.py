@@ -7,6 +7,7 @@ from ...mappings.keys_compiled import (
     DATA_LENGTHS,
     DATA_REQUIRED,
     DYNAMIC_LENGTH,
+    ENDS_REQUIRED,
     LOADER,
     PARALLEL_SWITCHES,
     RUN_MODE,
@@ -49,7 +50,6 @@ def _reason_values(said: Words) -> dict[str, object]:
 
 
 _TOKENS = ("eod", "pad")
-_ASKS_FOR_ENDS = ("reset_attention_mask", "reset_position_ids", "eod_mask_loss", "create_compressed_eod_mask")
 
 
 def data_keys_missing(subject: Subject) -> Iterator[Found]:
@@ -80,7 +80,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
 
 def _switch_that_needs_ends(side: Side, loader: str) -> str:
     """The first switch that does nothing without the id of a document's end; empty if all are off."""
-    return next((name for name in _ASKS_FOR_ENDS if side.config.is_on(f"{loader}.config.{name}")), "")
+    return next((name for name in ENDS_REQUIRED if side.config.is_on(f"{loader}.config.{name}")), "")
 
 
 def _undecided_keys(side: Side) -> set[str]:

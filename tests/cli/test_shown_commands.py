@@ -85,7 +85,13 @@ def everything_named(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (tmp_path / "prompts.txt").write_text("ab\n")
     model = {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 2, "hidden_size": 64}
     model |= {"num_attention_heads": 4, "num_key_value_heads": 4, "intermediate_size": 128, "vocab_size": 1000}
-    (tmp_path / "config.json").write_text(json.dumps(model))
+    (tmp_path / "model_folder").mkdir()
+    for name in ("config.json", "model_folder/config.json"):
+        (tmp_path / name).write_text(json.dumps(model))
+    cases = load_table((ROOT / "tests" / "rules" / "cases" / "inference.yaml").read_text("utf-8"))
+    (tmp_path / "predict.yaml").write_text(cases[0]["files"]["predict.yaml"], "utf-8")
+    inference = next(case["files"]["infer.sh"] for case in cases if "infer.sh" in case.get("files", ()))
+    (tmp_path / "inference.sh").write_text(inference, "utf-8")
     for name in ("npu.jsonl", "gpu.jsonl"):
         (tmp_path / name).write_text('{"question": "1+1?", "answer": "2"}\n{"question": "2+2?", "answer": "4"}\n')
     (tmp_path / "results.json").write_text(json.dumps({"results": {"mmlu": {"acc,none": 0.712}}}))
