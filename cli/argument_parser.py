@@ -147,14 +147,16 @@ def _converted_value(option: Option, name: str, text: str) -> object:
         raise UsageError(say.is_one_of_not(name=name, listed=listed, text=text))
     if option.type == "str":
         return text
+    wanted = say.a_whole_number() if option.type == "int" else say.a_number()
     try:
         number = int(text) if option.type == "int" else float(text)
-        if isinstance(number, int) and number.bit_length() >= _BITS:
-            raise ValueError(number)
-        return number
     except ValueError:
-        wanted = say.a_whole_number() if option.type == "int" else say.a_number()
         raise UsageError(say.takes_not(name=name, text=text, wanted=wanted)) from None
+    if isinstance(number, int) and number.bit_length() >= _BITS:
+        from ..schemas.plain_values import brief_text
+
+        raise UsageError(say.takes_not(name=name, text=brief_text(text), wanted=say.a_number_of_64_bits()))
+    return number
 
 
 def _operands(

@@ -22,7 +22,7 @@ from ..schemas.shared_words import join_words, mark
 from ..schemas.versions import TITLES, within
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of
-from .recipe.vocabulary import limit_of
+from .recipe.vocabulary import is_infinite, limit_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
@@ -188,18 +188,24 @@ def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
 
 
 def _by_size(config: Config, recipe: Recipe) -> Iterator[Refusal]:
-    """The numbers that no framework's integer holds, and the counts that no machine has memory for."""
+    """Infinity, the numbers that no framework's integer holds, and the counts that no machine has memory for."""
     told: set[str] = set()
     for name, entry in recipe.fields.items():
         for key in () if entry.decided else entry.keys:
             value = config.value(key)
             limit = limit_of(name, value)
-            if limit is None or key in told:
+            if (limit is None and not is_infinite(name, value)) or key in told:
                 continue
             told.add(key)
-            why = say.is_at_most(key=key, most=limit, value=brief_text(value))
+            given = brief_text(value)
+            why = (
+                say.is_finite(key=key, value=given)
+                if limit is None
+                else say.is_at_most(key=key, most=limit, value=given)
+            )
+            instead = "a finite number" if limit is None else f"{key}: {limit}"
             yield Refusal(
-                _subject(key, recipe), key, "number-too-large", *why.both(), f"{key}: {limit}", _span_of(config, key),
+                _subject(key, recipe), key, "number-too-large", *why.both(), instead, _span_of(config, key),
                 certain=True, fields=frozenset((name,)), found_by="table",
             )  # fmt: skip
 

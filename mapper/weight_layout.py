@@ -135,6 +135,7 @@ def expected_weights(recipe: Recipe, further: int | None = None) -> dict[str, Sh
 def _require_sizes(recipe: Recipe) -> None:
     """The sizes without which there is no shape are decided, and are no absurd number."""
     undecided = [name for name in _NEEDED if not recipe.value(name)]
+    undecided += [name for name in _COUNTS if recipe.is_open(name)]
     odd = [name for name in (*_NEEDED, *_SIZES) if not _is_size(recipe.value(name))]
     if found := undecided or odd or _endless_counts(recipe):
         raise UndecidedSizeError(recipe.file, tuple(found))

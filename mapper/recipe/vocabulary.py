@@ -88,12 +88,25 @@ _BITS = 64
 def is_of_kind(field: FieldName, value: Value) -> bool:
     """True if a value is one that the field can have: a list is no number, and True is none either.
 
-    A number that no framework's integer holds is none, and neither is a count that no machine has memory for.
+    A number that no framework's integer holds is none, and neither is infinity, or a count that no memory holds.
     """
     kinds = _KINDS.get(vocabulary()[field].type)
-    return kinds is None or (
-        value.__class__ in kinds and (value.__class__ is not int or limit_of(field, value) is None)
-    )
+    if kinds is None:
+        return True
+    if value.__class__ not in kinds or is_infinite(field, value):
+        return False
+    return value.__class__ is not int or limit_of(field, value) is None
+
+
+_LIMITS = frozenset(("gradient.clip_norm",))
+"""Limits, for which infinity says that there is none."""
+
+
+def is_infinite(field: FieldName, value: Value) -> bool:
+    """True if a value is infinity where it means nothing, or not a number."""
+    if value.__class__ is not float or (number := cast("float", value)) - number == 0:
+        return False
+    return field not in _LIMITS or number != number
 
 
 def limit_of(field: FieldName, value: Value) -> int | None:

@@ -27,6 +27,7 @@ from ...mappings.inference_compiled import (
 from ...mappings.keys_compiled import RUN_MODE
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.file_kind import runs_inference
+from ...schemas.plain_values import is_on
 from ..naming import display_value
 from ..rule import Found, at_key
 from .files import folder_differences
@@ -278,7 +279,7 @@ def recomputes_past(subject: Subject) -> Iterator[Found]:
     """Older classes compute the whole text again for each token unless `use_past` is on; the newer ones never do."""
     for side in subject.sides:
         told = run_setting(side.config, USE_PAST) if side.config.dialect == "legacy" else None
-        if told is not None and told.value is not True:
+        if told is not None and not is_on(told.value):
             yield Found(at_key(side, told.key if told.is_written else RUN_MODE), {})
 
 

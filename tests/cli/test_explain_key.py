@@ -96,7 +96,7 @@ def test_an_argument_without_a_row_has_its_reason() -> None:
     answer = _explained("--wandb-project")
     assert answer["rows"] == []
     assert [reason["impact"] for reason in answer["reasons"]] == ["none"]
-    assert "logs" in answer["reasons"][0]["text"]
+    assert "logging" in answer["reasons"][0]["text"]
     rows = table()
     silent = [
         dest

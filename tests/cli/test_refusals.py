@@ -119,12 +119,17 @@ TRIED_ELSEWHERE = {
     "write_it_anew": "names a command for an older class: tests/cli/test_convert_findings.py",
     "upgrades_yaml_alone": "names the command for a launch script: tests/cli/test_upgrade.py",
     "no_version_of_any_framework": "names the command that lists the versions",
+    "record_takes_no_environment": "what records refuse: tests/verifier/test_verify_records.py",
+    "record_is_damaged": "what records refuse: tests/verifier/test_verify_records.py",
+    "record_without_pair": "what records refuse: tests/verifier/test_verify_records.py",
+    "records_of_other_weights": "what records refuse: tests/verifier/test_verify_records.py",
+    "frameworks_in_store": "is no refusal: the size of the folder, after a framework was prepared",
     "refused": "a framework refuses the run: what it requires is printed, and no option of accmap is",
 }
 WRONG_USE = {
     "beyond_the_first_epoch", "is_stored_as_which_is", "other_target", "no_yaml", "nothing_known_in_it",
     "nothing_written", "one_place_to_write", "standard_input_has_no_place", "version_of_which_file",
-    "folder_needs_a_folder",
+    "folder_needs_a_folder", "leave_out_dialect", "name_such_a_file", "older_file",
 }  # fmt: skip
 """Refusals of an option itself, which no other option settles."""
 

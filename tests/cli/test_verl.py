@@ -171,7 +171,7 @@ def test_another_engine_is_no_run_of_megatron(accmap: Accmap, launch: str) -> No
     answer = accmap("show", "run.sh", "--format", "json", files={"run.sh": f"{launch}\n"})
     shown_ = json.loads(answer.out)
     assert shown_["dialect"] == "arguments"
-    assert "hydra" in shown_["problems"][0]["message"]
+    assert "Hydra" in shown_["problems"][0]["message"]
 
 
 def test_the_training_is_read_and_not_the_conversion_before_it(accmap: Accmap) -> None:

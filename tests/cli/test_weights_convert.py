@@ -200,7 +200,7 @@ def test_what_is_not_finite_is_an_answer_of_1(accmap: Callable[..., Any], files:
     write_megatron(tmp_path / "run", script, found)
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", config)
     assert answer.code == 1
-    assert "EVD048 decoder.final_layernorm.weight holds 1 NaN" in answer.err
+    assert "EVD048 decoder.final_layernorm.weight contains 1 NaN" in answer.err
     assert (tmp_path / "out" / "model-00001-of-00001.safetensors").exists()
 
 

@@ -256,7 +256,7 @@ def test_a_reason_that_no_longer_holds_is_asked_again(monkeypatch: pytest.Monkey
 def test_a_proof_by_rounding_is_told_as_such() -> None:
     where = pairs_words([("0.12", "1.9")])
     by_types = Proof((("0.12", "1.9"),), "2026-11-26", "bfloat16", False, 4e-7, 4e-7, 1.5)
-    assert "rounds" in proof_words([by_types], where).text("en")
+    assert "rounding" in proof_words([by_types], where).text("en")
     assert proof_words([by_types, by_types._replace(rounds=None, parts=0.1)], where) == where
 
 

@@ -131,7 +131,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     worker = Scripted("megatron")
     worker.script = """
         import json
-        print(json.dumps({"ready": True, "seconds": 1.0, "cpu": 1.0}), flush=True)
+        print(json.dumps({"ready": True, "seconds": 1.0, "cpu": 1.0, "machine": {}}), flush=True)
         print(json.dumps({"stage": "gradients"}), flush=True)
         print(json.dumps({"failed": "enough"}), flush=True)
         """

@@ -260,8 +260,8 @@ def test_classes_are_named_and_not_imported() -> None:
     ("offsets", "shape", "told"),
     [
         (((0, 0), (0, 0)), ((2, 2), (2, 2)), "EVD041.*4 of 8 numbers"),
-        (((0, 0), (3, 0)), ((2, 2), (2, 2)), "EVD042.*lies outside"),
-        (((0,), (2, 0)), ((2, 2), (2, 2)), "EVD042.*lies outside"),
+        (((0, 0), (3, 0)), ((2, 2), (2, 2)), "EVD042.*is outside its shape"),
+        (((0,), (2, 0)), ((2, 2), (2, 2)), "EVD042.*is outside its shape"),
     ],
 )
 def test_pieces_that_do_not_make_up_the_whole(offsets: Any, shape: Any, told: str) -> None:
