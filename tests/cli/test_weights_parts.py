@@ -213,8 +213,8 @@ def test_a_worker_s_refusal_is_the_command_s(accmap: Callable[..., Any], tmp_pat
 def test_slices_are_the_whole(
     convert: Callable[..., Any], whole: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weight, "SLICE_BYTES", 1 << 9)
-    monkeypatch.setattr(weight, "BLOCK_BYTES", 1 << 8)
+    monkeypatch.setattr(weight, "SLICE_BYTES", 1 << 12)
+    monkeypatch.setattr(weight, "BLOCK_BYTES", 1 << 11)
     assert convert("out").code == 0
     assert content(tmp_path / "out") == whole
 
