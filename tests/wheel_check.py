@@ -9,7 +9,8 @@ from pathlib import Path
 import accmap
 
 assert "site-packages" in accmap.__file__, accmap.__file__
-EXTRAS = ("accmap.verification", "accmap.verifier", "accmap.cli.language_server.server")
+# What needs an extra, and the plugin that pytest itself loads.
+EXTRAS = ("accmap.verification", "accmap.verifier", "accmap.cli.language_server.server", "accmap.pytest")
 
 for module in pkgutil.walk_packages(accmap.__path__, "accmap."):
     if module.name == "accmap.__main__" or module.name.startswith(EXTRAS):
