@@ -512,15 +512,30 @@ class _Explanation:
         suspects = self._list_equalizable(dict.fromkeys((*first, *behind, *ahead)), aside)[:_MOST_SUSPECTS]
         if suspects and self._verdict((*aside, suspects[0])) == "match":
             return suspects[:1]
-        if len(suspects) < 2 or self._verdict((*aside, *suspects)) != "match":
+        # What remains has causes of its own: a field that takes part adds to it.
+        rest = self._parting((*aside, *suspects))
+        if rest is None or not rest < (self._parting(aside) or frozenset()):
             return []
-        return [name for name in suspects if self._verdict(self._names_but(name, (*aside, *suspects))) == "mismatch"]
+        without = {name: self._parting(self._names_but(name, (*aside, *suspects))) for name in suspects}
+        return [name for name, parting in without.items() if parting is not None and not parting <= rest]
+
+    def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:
+        """The quantities that differ with these fields equal; None if nothing was compared."""
+        worst = self.found.worst if not fields else None
+        if worst is None:
+            results = self._run_with(fields)
+            if results is None or not results.compared:
+                return None
+            worst = results.compared[-1]
+        return frozenset((stage, name) for stage, names in worst.disagreeing_names.items() for name in names)
 
     def _effect(self, name: str, fields: Sequence[str]) -> Effect:
         """The first quantity that parts if one of these fields alone differs."""
         a, b = coverage.values_of(name, *self.pair.configs)
         results = self._run_with(self._names_but(name, fields))
-        shown = None if results is None or not results.compared else comparison.first_difference(results.compared[-1])
+        rest = self._parting(fields) or frozenset()
+        compared = results.compared if results is not None else ()
+        shown = comparison.first_difference(compared[-1], rest) if compared else None
         return Effect(name, a, b, *(shown or (None, None)))
 
     def _rest(self, fields: Sequence[str]) -> Verdict:

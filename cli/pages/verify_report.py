@@ -174,7 +174,8 @@ def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
     told: dict[tuple[str, str], list[str]] = {}
     for entry in answer["not_compared"]:
         if entry.get("differs") and not _is_version(entry):
-            heading = word("unexercised" if "a" in entry else "unproved")
+            also = "also_differs" if answer["verdict"] == "mismatch" else "unexercised"
+            heading = word(also if "a" in entry else "unproved")
             told.setdefault((heading, entry["reason"]), []).append(_field_text(entry))
     lines = [f"  {heading}: {', '.join(names)}: {reason}" for (heading, reason), names in told.items()]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]

@@ -81,6 +81,17 @@ def test_only_a_cause_is_blamed(fields: tuple[str, ...], causes: list[str], tmp_
         assert (effect.stage, effect.row is not None and effect.row.agrees) == ("loss", False)
 
 
+def test_a_cause_is_blamed_beside_a_difference_that_nothing_explains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = {"megatron": 1e-3, "mindformers": 2e-3}
+    monkeypatch.setattr(StandInWorker, "rate", staticmethod(lambda job: rates[job.blueprint.framework]))
+    found = verify(*read(tmp_path, EPSILON, BETA), Findings())
+    assert (found.verdict, found.rest) == ("mismatch", "mismatch")
+    assert [entry.field for entry in found.differing] == [EPSILON]
+    assert [(effect.field, effect.stage) for effect in found.effects] == [(EPSILON, "loss")]
+
+
 def answered(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
     code = main(["verify", *words, "--format", "json"])
     said = capsys.readouterr()

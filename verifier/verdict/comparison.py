@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.fast_records import NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from ...schemas.config import Value
     from ..plan.schedules import Rates
@@ -125,9 +125,13 @@ _TOLD_FIRST = ("loss", "parts", "dropout", "padding", "training", "rates", "norm
 """Stages whose numbers say most to a person."""
 
 
-def first_difference(compared: Comparison) -> tuple[Stage, Row] | None:
-    """The most telling quantity that does not agree, with its stage."""
-    wrong = compared.disagreements()
+def first_difference(compared: Comparison, apart_from: Collection[tuple[str, str]] = ()) -> tuple[Stage, Row] | None:
+    """The most telling quantity that does not agree, with its stage, apart from those that differ in any case."""
+    own = {
+        stage: [row for row in rows if (stage, row.name) not in apart_from]
+        for stage, rows in compared.disagreements().items()
+    }
+    wrong = {stage: rows for stage, rows in own.items() if rows}
     for stage in (*_TOLD_FIRST, *wrong):
         if stage in wrong:
             largest = max(wrong[stage], key=lambda row: row.relative or 0.0)

@@ -20,10 +20,15 @@ def _equal_loss(_job: Job) -> float:
     return 4.0
 
 
+def _equal_rate(_job: Job) -> float:
+    return 1e-3
+
+
 class StandInWorker:
-    """One framework's stand-in, whose loss may depend on the job."""
+    """One framework's stand-in, whose loss and learning rate may depend on the job."""
 
     loss = staticmethod(_equal_loss)
+    rate = staticmethod(_equal_rate)
 
     has_failed = False
     start_cost: Mapping[str, float] = {}
@@ -37,7 +42,7 @@ class StandInWorker:
         self.jobs.append(job)
 
     def answer(self, _progress: object) -> WorkerAnswer:
-        step = {"loss": self.loss(self.jobs[-1]), "norm": 1.0, "rate": 1e-3}
+        step = {"loss": self.loss(self.jobs[-1]), "norm": 1.0, "rate": self.rate(self.jobs[-1])}
         values = {"shapes": {"w": [1]}, "losses": [step] * 4, "steps": [step] * 3, "stand_ins": {}, "versions": {}}
         return WorkerAnswer(values, {})
 
