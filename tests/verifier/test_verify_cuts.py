@@ -13,7 +13,7 @@ import pytest
 from accmap.cli.commands.verify import findings_of, pair_findings
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
-from accmap.schemas.reader import config_of
+from accmap.schemas.reader import config_of, read_config
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.plan import schedules
 from accmap.verifier.verdict import coverage
@@ -165,3 +165,21 @@ class TestWithFrameworks:
         found: Verification = verify(a, b, Findings(), workers=workers)
         assert found.verdict == verdict, (found.worst.disagreements(), found.failures)
         assert (schedules.MICRO_BATCH_SIZE in named(a, b, matched=True)) == (family != "dense")
+
+
+# Megatron-LM's average over the tokens of a step is the dynamic graph's average of averages if all tokens count.
+@pytest.mark.parametrize(
+    ("flags", "uneven"),
+    [
+        ("", True),
+        ("--calculate-per-token-loss", False),
+        ("--calculate-per-token-loss --eod-mask-loss", True),
+        ("--eod-mask-loss", True),
+    ],
+)
+def test_tokens_that_no_file_masks_count_in_each_micro_batch(flags: str, uneven: bool, tmp_path: Path) -> None:
+    example = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense"
+    script = tmp_path / "megatron.sh"
+    script.write_text((example / "megatron.sh").read_text("utf-8").replace("--bf16", f"--bf16 {flags}"), "utf-8")
+    configs = read_config(str(script)), read_config(str(example / "mindformers_dynamic.yaml"))
+    assert coverage.draws_uneven_batches(*configs) == uneven

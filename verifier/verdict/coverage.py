@@ -165,6 +165,19 @@ def takes_micro_batches(*configs: Config) -> bool:
     return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
 
 
+def draws_uneven_batches(*configs: Config) -> bool:
+    """True if micro batches with unequal numbers of tokens that count show something of these files.
+
+    Not if a trainer takes the whole step at once; nor if only one side averages over the tokens of a step, and no file
+    masks any: both averages are then the same.
+    """
+    if not takes_micro_batches(*configs):
+        return False
+    recipes = [recipe_of(config) for config in configs]
+    averages = {bool(recipe.value(_WEIGHTED[0])) for recipe in recipes}
+    return len(averages) == 1 or any(recipe.value("data.mask_loss_after_eod") is not False for recipe in recipes)
+
+
 class Reach(NamedTuple):
     """The coverage of a pair's run, of what not every run covers."""
 
