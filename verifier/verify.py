@@ -501,15 +501,8 @@ class _Explanation:
         return found
 
     def _causes(self, aside: Sequence[str]) -> list[str]:
-        """The suspected fields without which the models agree: one that is enough alone, else all that take part."""
-        configs, place = self.pair.configs, self.found.divergence
-        direction = "update" if place is None else place.direction
-        more = coverage.suspects(*configs, direction, self.found.worst.disagreements())
-        behind = [one.field for one in self.found.differing]
-        losses = coverage.conversion_losses(*configs)
-        first = [name for name in losses if name in behind]
-        ahead = sorted((one.field for one in more), key=lambda name: name not in losses)
-        suspects = self._list_equalizable(dict.fromkeys((*first, *behind, *ahead)), aside)[:_MOST_SUSPECTS]
+        """The suspected fields without which differing quantities agree: one if it is enough, or all that take part."""
+        suspects = self._suspects(aside)
         if suspects and self._verdict((*aside, suspects[0])) == "match":
             return suspects[:1]
         # What remains has causes of its own: a field that takes part adds to it.
@@ -518,6 +511,17 @@ class _Explanation:
             return []
         without = {name: self._parting(self._names_but(name, (*aside, *suspects))) for name in suspects}
         return [name for name, parting in without.items() if parting is not None and not parting <= rest]
+
+    def _suspects(self, aside: Sequence[str]) -> list[str]:
+        """The fields that may cause the first difference and can be made equal, the likeliest first."""
+        configs, place = self.pair.configs, self.found.divergence
+        direction = "update" if place is None else place.direction
+        more = coverage.suspects(*configs, direction, self.found.worst.disagreements())
+        behind = [one.field for one in self.found.differing]
+        losses = coverage.conversion_losses(*configs)
+        first = [name for name in losses if name in behind]
+        ahead = sorted((one.field for one in more), key=lambda name: name not in losses)
+        return self._list_equalizable(dict.fromkeys((*first, *behind, *ahead)), aside)[:_MOST_SUSPECTS]
 
     def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:
         """The quantities that differ with these fields equal; None if nothing was compared."""
