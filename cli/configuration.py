@@ -11,7 +11,7 @@ from ..schemas.border.file_input import is_inside, read_regular, require_inside
 from ..schemas.border.inputs import is_link, owners, stands
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ..schemas.plain_values import brief, brief_text
+from ..schemas.plain_values import INTEGER_BITS, brief, brief_text
 from ..schemas.shared_words import join_words
 from .argument_parser import UsageError
 from .messages_compiled import say
@@ -358,11 +358,8 @@ def _require_short_integers(path: str, table: object) -> None:
             waiting.extend(cast("dict[str, object]", value).values())
         elif isinstance(value, list):
             waiting.extend(cast("list[object]", value))
-        elif isinstance(value, int) and value.bit_length() >= _BITS:
+        elif isinstance(value, int) and value.bit_length() >= INTEGER_BITS:
             raise UsageError(say.is_not_valid_toml(path=path, error=say.integer_too_long(value=brief_text(value))))
-
-
-_BITS = 64
 
 
 def _validated_configuration(

@@ -59,10 +59,11 @@ def whole_number(text: str) -> int | None:
         found = int(text)
     except ValueError:
         return None
-    return found if found.bit_length() < _BITS else None
+    return found if found.bit_length() < INTEGER_BITS else None
 
 
-_BITS = 64
+INTEGER_BITS = 64
+"""What the integers of the frameworks hold."""
 
 
 _DIGITS = 12
@@ -92,19 +93,19 @@ def is_value_of(kind: str, value: object) -> bool:
     if isinstance(value, bool):
         return False
     if kind == "whole":
-        return isinstance(value, int) and value >= 0 and value.bit_length() < _BITS
+        return isinstance(value, int) and value >= 0 and value.bit_length() < INTEGER_BITS
     return isinstance(value, (int, float)) and -_LARGEST <= value <= _LARGEST
 
 
 def brief(value: object) -> object:
     """A value as it is, or the beginning of its text if that is long."""
-    is_long = (isinstance(value, int) and value.bit_length() > _BITS) or len(str(value)) > _SHOWN
+    is_long = (isinstance(value, int) and value.bit_length() > INTEGER_BITS) or len(str(value)) > _SHOWN
     return brief_text(value) if is_long else value
 
 
 def brief_text(value: object) -> str:
     """A value in a message: of a long one, the beginning."""
-    if isinstance(value, int) and value.bit_length() > _BITS:
+    if isinstance(value, int) and value.bit_length() > INTEGER_BITS:
         value = hex(value)  # Python writes no more than 4,300 decimal digits
     return in_full(str(value), _SHOWN)
 

@@ -247,7 +247,7 @@ def _by_count(chosen: int, sets: Sequence[int]) -> list[int]:
 
 
 def _comparable(value: Value) -> object:
-    """A size as a key: what is no plain value, by its text."""
+    """The key of a size: the value itself, or its text if it is a list or a mapping."""
     return value if isinstance(value, (int, float, str)) else repr(value)
 
 

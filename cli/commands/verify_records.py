@@ -267,7 +267,7 @@ _MEGATRON_PROGRAM = '"${MEGATRON_LM:-/opt/Megatron-LM}"/pretrain_gpt.py'
 _MINDFORMERS_PROGRAM = '"${MINDFORMERS:-/opt/mindformers}"/run_mindformer.py'
 _TREES = {"megatron": "MEGATRON_LM=/path/to/Megatron-LM", "mindformers": "MINDFORMERS=/path/to/mindformers"}
 _DUMP = "/tmp/accmap-dump"
-"""Where the dump of another machine goes, as the README says."""
+"""The folder for the dump of the other machine, as the README names it."""
 _STEPS = 20
 """Steps of the exported launches, as the tables of `EXPORTED` say."""
 
@@ -376,7 +376,7 @@ def _side_files(side: _ExportedSide, sides: Sequence[_ExportedSide], args: Verif
 
 
 def _plan_of(side: _ExportedSide, sides: Sequence[_ExportedSide], args: VerifyExportArgs) -> dict[str, Any]:
-    """What `run_cpu.py` runs, and the description of its record."""
+    """The plan that `run_cpu.py` runs, and the description of its record."""
     from ...verifier.installations import Installation
     from ...verifier.record import RecordRequest, describe, job_key, jobs_of_side
 

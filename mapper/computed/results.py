@@ -11,6 +11,7 @@ from math import log, pi
 from ...mappings.keys_compiled import MEGATRON_DATA
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.message import Words
+from ...schemas.plain_values import INTEGER_BITS
 from ...schemas.rows import UndecidedError
 from ..lenses.latent import ramp
 from .facts_compiled import ANOTHER_NETWORK, SINCE
@@ -292,12 +293,9 @@ def rotated_width(width: int) -> int:
 
 def whole(value: Any) -> int:
     """A size; a formula ends at anything else, and at a number that no framework's integer holds."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value.bit_length() >= _BITS:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value.bit_length() >= INTEGER_BITS:
         raise UndecidedError
     return value
-
-
-_BITS = 64
 
 
 def keys_below(settings: Mapping[str, Setting], prefixes: tuple[str, ...]) -> tuple[str, ...]:

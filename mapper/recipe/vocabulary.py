@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
+from ...schemas.plain_values import INTEGER_BITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,7 +83,6 @@ _COUNTED = frozenset(
 )  # fmt: skip
 """Numbers of things of which lists are made, one entry for each."""
 _MOST_COUNTED = 100_000
-_BITS = 64
 
 
 def is_of_kind(field: FieldName, value: Value) -> bool:
@@ -115,7 +115,7 @@ def limit_of(field: FieldName, value: Value) -> int | None:
         return None
     if field in _COUNTED and number > 0:
         return _MOST_COUNTED
-    return None if number.bit_length() < _BITS else 2 ** (_BITS - 1) - 1
+    return None if number.bit_length() < INTEGER_BITS else 2 ** (INTEGER_BITS - 1) - 1
 
 
 def json_schema() -> dict[str, object]:

@@ -179,6 +179,15 @@ def test_a_defects_fix_takes_nothing_over_from_the_partner(folder: Path, capsys:
     assert [one["fix"] for one in found] == [None]
 
 
+def write_changed_example(folder: Path, changes: dict[str, tuple[str, str]]) -> None:
+    """The dense example with a text replaced in each file."""
+    for name in (SCRIPT, YAML):
+        text = (EXAMPLES / "qwen3_dense" / Path(name).name).read_text()
+        old, new = changes.get(name, ("", ""))
+        assert old in text
+        (folder / name).write_text(text.replace(old, new))
+
+
 @pytest.mark.parametrize(
     ("changes", "edits"),
     [
@@ -196,11 +205,7 @@ def test_a_defects_fix_takes_nothing_over_from_the_partner(folder: Path, capsys:
 def test_a_checkpoint_of_the_other_framework_is_not_taken_over(
     folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, tuple[str, str]], edits: list[str]
 ) -> None:
-    for name in (SCRIPT, YAML):
-        text = (EXAMPLES / "qwen3_dense" / Path(name).name).read_text()
-        old, new = changes.get(name, ("", ""))
-        assert old in text
-        (folder / name).write_text(text.replace(old, new))
+    write_changed_example(folder, changes)
     shown = block_of("RUN003", capsys, SCRIPT, YAML)
     for edit in edits:
         assert f"    {edit}   planted/" in shown
@@ -302,11 +307,7 @@ def test_no_fix_takes_a_runs_data_away(
     folder: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, tuple[str, str]], kept: str
 ) -> None:
     """A partner that makes its samples up, or names none, is no reason for a run to have none."""
-    for name in (SCRIPT, YAML):
-        text = (EXAMPLES / "qwen3_dense" / Path(name).name).read_text()
-        old, new = changes.get(name, ("", ""))
-        assert old in text
-        (folder / name).write_text(text.replace(old, new))
+    write_changed_example(folder, changes)
     main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
     found = json.loads(capsys.readouterr().out)["diagnostics"]
     fixes = [fix for entry in found for fix in (entry["fix"], *entry["alternatives"]) if fix is not None]
