@@ -37,7 +37,7 @@ class Verified(Answer, Verification):
         """The page of `accmap verify`."""
         from accmap.cli.pages.verify_report import verify_document
 
-        return verify_document(self.to_dict(), language)
+        return verify_document(self.to_json(language=language), language)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON of `accmap verify`."""
@@ -47,7 +47,7 @@ class Verified(Answer, Verification):
         """The text of `accmap verify`."""
         from accmap.cli.pages.verify_report import text_page
 
-        return text_page(self.to_dict(), language)
+        return text_page(self.to_json(language=language), language)
 
     def arrays(self, kind: str = "gradients") -> dict[str, dict[str, Any]]:
         """NumPy arrays of the last run by side and name: `gradients`, `updates`, `expert_bias`, `logits`, `samples`."""

@@ -148,6 +148,11 @@ def verbatim(text: object) -> Words:
     return said if isinstance(said, Words) else Words(str(text), str(text))
 
 
+def text_in(text: str, language: str) -> str:
+    """A text in a language; the words of a system or a file are in their own."""
+    return in_chinese(text) if language == "zh" else str(text)
+
+
 def join_words(parts: Iterable[Words | str], en: str, zh: str) -> Words:
     """Several texts in one, with something between them."""
     listed = list(parts)

@@ -74,7 +74,7 @@ class NotComparedJson(Open):
     """
 
     field: str
-    reason: str
+    reason: Annotated[str, Said("said")]
     a: Annotated[Value, From("values.a"), OnlyWith("values")] = None
     b: Annotated[Value, From("values.b"), OnlyWith("values")] = None
     differs: Annotated[bool, LeftOut(False)] = False
@@ -162,7 +162,7 @@ class FailureJson(Open):
     """Why a side gave no answer, and what that means where it is known."""
 
     side: str
-    reason: Annotated[str, From("failure.reason")]
+    reason: Annotated[str, Said("reason")]
     kind: Annotated[str, From("failure.kind")]
     where: Annotated[str, From("failure.where")]
     log: Annotated[list[str], From("failure.log")]

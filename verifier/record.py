@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..schemas.config import Config
-    from ..schemas.diagnostic import Language
     from ..schemas.message import Words
     from .pair import Pair
     from .verdict.coverage import Findings
@@ -585,9 +584,7 @@ def recorded_pair(one: Record, two: Record) -> RecordedPair:
     return RecordedPair((one, two), readings)
 
 
-def join_records(
-    recorded: RecordedPair, findings: Findings, *, accepted: Sequence[str] = (), language: Language = "en"
-) -> Verification:
+def join_records(recorded: RecordedPair, findings: Findings, *, accepted: Sequence[str] = ()) -> Verification:
     """The comparison of two records, by the code that compares two processes; `findings` are the linter's."""
     records = recorded.records
     tolerance = max(record.tolerance for record in records)
@@ -598,7 +595,7 @@ def join_records(
         if job_key(pair.job(blueprint, options, 0)) not in record.answers:
             raise UsageError(_other_models(records))
     with RecordedWorkers(records, pair.worker_kinds()) as workers:
-        found = run_pair(pair, findings, options, workers, lambda _line: None, language)
+        found = run_pair(pair, findings, options, workers, lambda _line: None)
     sides = [record.side(label) for record, label in zip(records, pair.labels, strict=True)]
     return found._replace(recorded=tuple(sides))
 

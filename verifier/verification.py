@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..schemas.fast_records import NamedTuple
+from ..schemas.message import text_in
 from .answers_compiled import divergence_json, verify_json
 from .messages_compiled import say
 from .verdict import coverage, native_dtypes
@@ -52,7 +53,6 @@ class Verification(NamedTuple):
     cost: Mapping[str, Any] = {}
     near_ties: tuple[int, ...] = ()
     """Seeds left out because rounding alone decided between two experts; other seeds stood in for them."""
-    language: Language = "en"
     ran: tuple[FrameworkRun, ...] = ()
     typed: native_dtypes.AsWritten | None = None
     """The first pass in the files' own types; None where that was not asked for, or float32 already parts."""
@@ -133,12 +133,13 @@ class Verification(NamedTuple):
         rules: Sequence[str] = (),
         defects: Sequence[Mapping[str, Any]] = (),
         read_as: Sequence[Mapping[str, Any]] = (),
+        language: Language = "en",
     ) -> dict[str, Any]:
         """The contract's answer: `rules` and `defects` are of the divergence, `read_as` is of the files."""
         divergence = None
         if self.divergence is not None:
-            divergence = divergence_json(self, self.language, rules=list(rules), defects=list(defects))
-        return verify_json(self, self.language, first_divergence=divergence, read_as=list(read_as))
+            divergence = divergence_json(self, language, rules=list(rules), defects=list(defects))
+        return verify_json(self, language, first_divergence=divergence, read_as=list(read_as))
 
 
 class Effect(NamedTuple):
@@ -208,10 +209,14 @@ class FailedSide(NamedTuple):
         known = explain_failure(self.failure)
         return () if known is None else known.fields
 
+    def reason(self, language: str) -> str:
+        """Why it gave none; the words of a framework are in its own language."""
+        return text_in(self.failure.reason, language)
+
     def explanation(self, language: str) -> str | None:
         """Its meaning, or the remedy."""
         known = explain_failure(self.failure)
-        return (self.failure.remedy if known is None else known.words().text(language)) or None
+        return text_in(self.failure.remedy if known is None else known.words(), language) or None
 
 
 class KnownFailure(NamedTuple):

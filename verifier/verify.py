@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from ..schemas.config import Config
-    from ..schemas.diagnostic import Language
     from ..schemas.message import Words
     from .installations import Installation, MissingVersion
     from .verdict.comparison import Comparison
@@ -68,7 +67,6 @@ def verify(
     *,
     workers: Workers | None = None,
     progress: Progress = lambda _line: None,
-    language: Language = "en",
 ) -> Verification:
     """Build both models small, run them on the same weights and tokens, and compare.
 
@@ -79,32 +77,30 @@ def verify(
         a, b, chosen = b, a, chosen.in_other_order()
     labels = side_labels(a.framework, b.framework)
     obstacles = {
-        label: WorkerFailure(why.text(language), "error")
+        label: WorkerFailure(why, "error")
         for label, config in zip(labels, (a, b), strict=True)
         if (why := SIDES[config.framework].build_obstacle(config))
     }
     if obstacles:
-        return _unbuildable(a, b, chosen, obstacles, language)
+        return _unbuildable(a, b, chosen, obstacles)
     found = tuple(find_installation(*one, chosen) for one in zip((a, b), chosen.each_source, strict=True))
     _require_modules(a, b, chosen, tuple(place for place, _why in found))
     absent = {
-        label: WorkerFailure(
-            why.reason.text(language), "version", remedy="" if why.remedy is None else why.remedy.text(language)
-        )
+        label: WorkerFailure(why.reason, "version", remedy=why.remedy or "")
         for label, (_place, why) in zip(labels, found, strict=True)
         if why is not None
     }
     if absent:
-        return _unbuildable(a, b, chosen, absent, language)
+        return _unbuildable(a, b, chosen, absent)
     places = tuple(place for place, _why in found if place is not None)
     pair = assemble_pair(a, b, chosen)._replace(places=places)
-    unkept = _unkept_failures(pair, language)
+    unkept = _unkept_failures(pair)
     if unkept:
-        return _unbuildable(a, b, chosen, unkept, language)
+        return _unbuildable(a, b, chosen, unkept)
     if workers is None:
         with Workers(chosen.limits) as started:
-            return _verify_pair(pair, findings, _Session(chosen, started, progress, language))
-    return _verify_pair(pair, findings, _Session(chosen, workers, progress, language))
+            return _verify_pair(pair, findings, _Session(chosen, started, progress))
+    return _verify_pair(pair, findings, _Session(chosen, workers, progress))
 
 
 def find_installation(
@@ -136,9 +132,7 @@ def _require_modules(a: Config, b: Config, options: Options, places: Sequence[In
         raise MissingFrameworkError(tuple(modules), python)
 
 
-def _unbuildable(
-    a: Config, b: Config, options: Options, obstacles: Mapping[str, WorkerFailure], language: Language
-) -> Verification:
+def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str, WorkerFailure]) -> Verification:
     """The answer if a file does not say enough to build its model, or its version is not installed."""
     return Verification(
         verdict="not-verifiable",
@@ -146,18 +140,17 @@ def _unbuildable(
         files=(a.file, b.file),
         tolerance=options.tolerance,
         stage=options.stage,
-        not_compared=tuple(coverage.fields_not_compared(a, b, language)),
+        not_compared=tuple(coverage.fields_not_compared(a, b)),
         failures=obstacles,
-        language=language,
     )
 
 
-def _unkept_failures(pair: Pair, language: Language) -> dict[str, WorkerFailure]:
+def _unkept_failures(pair: Pair) -> dict[str, WorkerFailure]:
     """Failures of sides whose small file lost a setting: the models would not be those of the files."""
     each = zip(pair.labels, pair.configs, pair.files, strict=False)
     lost = {label: changed_fields(config, small.config) for label, config, small in each}
     return {
-        label: WorkerFailure(say.small_file_loses(fields=", ".join(fields)).text(language), "error")
+        label: WorkerFailure(say.small_file_loses(fields=", ".join(fields)), "error")
         for label, fields in lost.items()
         if fields
     }
@@ -188,9 +181,8 @@ class SeedResults(NamedTuple):
 class _Session:
     """What all runs of one verification share: the options, the processes, and the answers that are known already."""
 
-    def __init__(self, options: Options, workers: Workers, progress: Progress, language: Language) -> None:
+    def __init__(self, options: Options, workers: Workers, progress: Progress) -> None:
         self.options, self.workers, self.progress = options, workers, progress
-        self.language: Language = language
         self.known: dict[str, WorkerAnswer] = {}
         """By side and job: a setting that is made equal changes one side, and the other's answer stands."""
 
@@ -348,11 +340,9 @@ class _Run(NamedTuple):
         }
 
 
-def run_pair(
-    pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress, language: Language
-) -> Verification:
+def run_pair(pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress) -> Verification:
     """The comparison of a pair whose jobs these workers answer."""
-    return _run(pair, findings, _Session(options, workers, progress, language))
+    return _run(pair, findings, _Session(options, workers, progress))
 
 
 def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verification:
@@ -368,20 +358,17 @@ def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verificat
 
 
 def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
-    options, language = session.options, session.language
-    run = session.run_of(pair)
+    options, run = session.options, session.run_of(pair)
     results = run.seeds()
     typed = run.native_dtypes(results)
-    undecided = _undecided_failures(pair, results, language)
+    undecided = _undecided_failures(pair, results)
     if undecided:
-        return _unbuildable(*pair.configs, options, undecided, language)
+        return _unbuildable(*pair.configs, options, undecided)
     blame = _blame(pair, options, results, typed)
     asked = results.optional_stages | ({coverage.COMPILED} if options.graph else set[str]())
     parsed = [answer.values.get("parsed") for answer in results.answers]
-    unparsed = [entry for one in parsed for entry in from_launch.unparsed_launch(one, language)]
-    unrun = samples.explain_samples(
-        coverage.fields_not_compared(*pair.configs, language, asked), _undrawn_samples(pair, results), language
-    )
+    unparsed = [entry for one in parsed for entry in from_launch.unparsed_launch(one)]
+    unrun = samples.explain_samples(coverage.fields_not_compared(*pair.configs, asked), _undrawn_samples(pair, results))
     found = Verification(
         verdict="mismatch" if _differs_by_type(typed) else results.verdict,
         sides=pair.sides,
@@ -404,7 +391,6 @@ def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
         versions=_versions_of(pair, results.answers),
         cost=run.cost(results.answers),
         near_ties=results.near_ties,
-        language=language,
         ran=pair.framework_runs(results.answers),
         typed=typed,
         small=pair.files,
@@ -417,19 +403,18 @@ def _list_unproved(
     pair: Pair, findings: Findings, options: Options, results: SeedResults, found: Verification
 ) -> list[NotCompared]:
     """Everything that keeps models which agree from proving that the runs do."""
-    language = found.language
     differing = [
-        *_other_versions(pair, language),
-        *_differing_readings(pair, results, language),
-        *coverage.unread_arguments(pair.configs, language),
-        *coverage.unchecked_fork_flags(pair.configs, language),
-        *native_dtypes.undecided_types(found.typed, language),
+        *_other_versions(pair),
+        *_differing_readings(pair, results),
+        *coverage.unread_arguments(pair.configs),
+        *coverage.unchecked_fork_flags(pair.configs),
+        *native_dtypes.undecided_types(found.typed),
     ]
     if found.verdict == "not-verifiable" or options.against:
         return differing
     tried, matched = found.native_dtype_fields(), found.verdict == "match"
     known = coverage.known_differences(
-        pair.configs, findings, options.stage, language, asked=found.worst.optional_stages(), matched=matched
+        pair.configs, findings, options.stage, asked=found.worst.optional_stages(), matched=matched
     )
     return differing + [entry for entry in known if entry.field not in tried]
 
@@ -629,7 +614,7 @@ class _Blame(NamedTuple):
     differing: Sequence[DifferingSetting]
 
 
-def _undecided_failures(pair: Pair, results: SeedResults, language: str) -> dict[str, WorkerFailure]:
+def _undecided_failures(pair: Pair, results: SeedResults) -> dict[str, WorkerFailure]:
     """Failures instead of a mismatch: all that the place depends on and is not equal, a file leaves undecided."""
     where = () if results.divergence is None else fields_of(results.divergence.module)
     values = coverage.undecided_fields(*pair.configs)
@@ -637,7 +622,7 @@ def _undecided_failures(pair: Pair, results: SeedResults, language: str) -> dict
     if results.divergence is None or not behind or coverage.differing_settings(*pair.configs, where):
         return {}
     named = ", ".join(_undecided_words(field, pair.configs) for field in behind)
-    why = say.parts_where_undecided(fields=named, module=results.divergence.module).text(language)
+    why = say.parts_where_undecided(fields=named, module=results.divergence.module)
     undecided = {at for field in behind for at, value in enumerate(values[field]) if value is None}
     return {pair.labels[at]: WorkerFailure(why, "error") for at in sorted(undecided or {0})}
 
@@ -677,14 +662,12 @@ def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dty
     return _Blame(place, (*ahead, *(field for field in where if field not in ahead)), changed)
 
 
-def _other_versions(pair: Pair, language: str) -> list[NotCompared]:
+def _other_versions(pair: Pair) -> list[NotCompared]:
     """The versions that ran in place of those that the files ask for."""
     return [
         NotCompared(
             f"{place.framework}.version",
-            say.in_place_of(framework=place.framework, version=place.version, asked=config.framework_version).text(
-                language
-            ),
+            say.in_place_of(framework=place.framework, version=place.version, asked=config.framework_version),
             Values(config.framework_version, place.version),
         )
         for place, config in zip(pair.places, pair.configs, strict=True)
@@ -692,13 +675,13 @@ def _other_versions(pair: Pair, language: str) -> list[NotCompared]:
     ]
 
 
-def _differing_readings(pair: Pair, results: SeedResults, language: str) -> list[NotCompared]:
+def _differing_readings(pair: Pair, results: SeedResults) -> list[NotCompared]:
     """Arguments that the parser that ran reads in another way than accmap; another version's is another parser."""
     return [
         entry
         for config, place, small, answer in zip(pair.configs, pair.places, pair.files, results.answers, strict=False)
         if place.serves(config.framework_version)
-        for entry in from_launch.differing_readings(config, small.config, answer.values.get("parsed"), language)
+        for entry in from_launch.differing_readings(config, small.config, answer.values.get("parsed"))
     ]
 
 

@@ -325,10 +325,10 @@ def _evidence(args: ReportArgs, language: Language) -> Iterator[tuple[str, Calla
         yield "losses", lambda one: list(logs_parts(logs, one))
     if args.verify:
         from ..pages.verify_report import verify_parts
-        from .verify import verification_json
+        from .verify import verified_pair
 
-        answer = verification_json(args.files, args.reading, args.stdin_filename, language)
-        yield "models", lambda one: list(verify_parts(answer, one))
+        verified = verified_pair(args.files, args.reading, args.stdin_filename, language)
+        yield "models", lambda one: list(verify_parts(verified(one), one))
     if args.dump:
         from ..evidence.dump_compare import compared_dumps, dump_parts
 

@@ -171,9 +171,7 @@ def run_verification(
     }
     findings = () if against else findings_of(configs, texts)
     with termination_interrupts():
-        found = verify(
-            a, b, pair_findings(findings), Options(**every), workers=workers, progress=busy_with, language=language
-        )
+        found = verify(a, b, pair_findings(findings), Options(**every), workers=workers, progress=busy_with)
     if against or found.verdict == "not-verifiable":
         return found, (), configs
     warn_of_accepted_in_vain(found, configuration, language)
@@ -386,20 +384,29 @@ def _worker_limits(timeout: int | None, memory: int | None) -> Any:
     return Limits(float(timeout or usual.seconds), float(memory or usual.megabytes))
 
 
-def verification_json(
+def verified_pair(
     names: Sequence[str], options: ReadOptions, stdin_name: str | None, language: Language
-) -> dict[str, Any]:
-    """The answer of a verification with its usual options; UsageError if a framework is missing."""
+) -> Callable[[Language], dict[str, Any]]:
+    """A verification with its usual options, as the answer in each language; UsageError if a framework is missing."""
     from ...verifier.installations import MissingFrameworkError
 
     try:
         found, findings, configs = run_verification(names, options, {}, stdin_name, language=language)
     except MissingFrameworkError as error:
         raise UsageError(verbatim(missing_sentence(error, language))) from None
-    shown = [one.to_json(language) for one in shown_defects(found, findings)]
-    versions = zip(found.files, (config.basis for config in configs), strict=False)
-    read_as = [{"file": file, **basis.to_json(language)} for file, basis in versions]
-    return found.to_json(rules_for(found, findings), shown, read_as)
+    return _answers(found, rules_for(found, findings), [one.basis for one in configs], shown_defects(found, findings))
+
+
+def _answers(
+    found: Verification, rules: Sequence[str], bases: Sequence[Basis], defects: Sequence[Diagnostic]
+) -> Callable[[Language], dict[str, Any]]:
+    """The answer in each language."""
+
+    def answer(language: Language) -> dict[str, Any]:
+        read_as = [{"file": file, **basis.to_json(language)} for file, basis in zip(found.files, bases, strict=False)]
+        return found.to_json(rules, [one.to_json(language) for one in defects], read_as, language)
+
+    return answer
 
 
 def missing_sentence(error: Any, language: Language) -> str:
@@ -420,15 +427,14 @@ def render_verification(
     defects: Sequence[Diagnostic] = (),
 ) -> Outgoing:
     """The report in one of the output formats."""
-    read_as = [{"file": file, **basis.to_json(language)} for file, basis in zip(found.files, bases, strict=False)]
-    answer = found.to_json(rules, [one.to_json(language) for one in defects], read_as)
+    answer = _answers(found, rules, bases, defects)
     if format == "json":
-        return json_text(json_value(answer))
+        return json_text(json_value(answer(language)))
     from ..pages.verify_report import text_page, verify_document
 
     if format != "text":
         from ..pages.formats import write_document
 
-        return write_document(lambda one: verify_document(answer, one), format, language, (language,))
+        return write_document(lambda one: verify_document(answer(one), one), format, language)
     said = list_words((basis.text(language) for basis in bases), language, "semicolon")
-    return trust_text(text_page(answer, language) + page([said]))
+    return trust_text(text_page(answer(language), language) + page([said]))

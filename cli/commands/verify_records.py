@@ -201,7 +201,7 @@ def run_join(args: VerifyJoinArgs) -> int:
     configs = recorded.configs
     findings = findings_of(configs, [reading.source for reading in recorded.readings])
     accepted = configuration.accepted_differences
-    found = join_records(recorded, pair_findings(findings), accepted=accepted, language=args.lang)
+    found = join_records(recorded, pair_findings(findings), accepted=accepted)
     if found.verdict == "not-verifiable":
         findings = ()
     else:

@@ -34,14 +34,12 @@ LANGUAGES: tuple[Language, ...] = ("en", "zh")
 _STYLES = {"good": "green", "bad": "red", "open": "yellow", "soft": "dim"}
 
 
-def write_document(
-    build: Callable[[Language], Document], form: str, language: Language, languages: Sequence[Language] = LANGUAGES
-) -> Outgoing:
-    """The document in a form; a page holds it in each of the languages, the wanted one first."""
+def write_document(build: Callable[[Language], Document], form: str, language: Language) -> Outgoing:
+    """The document in a form; a page holds it in both languages, the wanted one first."""
     if form == "html":
         from .html_page import html_page
 
-        return html_page(*map(build, sorted(languages, key=lambda one: one != language)))
+        return html_page(*map(build, sorted(LANGUAGES, key=lambda one: one != language)))
     document = build(language)
     if form == "json":
         return json_text(document_json(document))

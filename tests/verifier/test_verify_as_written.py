@@ -155,7 +155,7 @@ def test_a_type_of_a_single_place_is_named_beside_errors_alike(tmp_path: Path, m
     configs, processes = (load(script), load(config)), [Worker("megatron"), Worker("mindformers")]
     found = run_native_dtypes(configs, (JOB, JOB), processes, lambda _said: None, routes=False)
     assert found.agrees
-    [entry] = undecided_types(found, "en")
+    [entry] = undecided_types(found)
     assert (entry.field, entry.values) == ("moe.router.dtype", Values("float32", "bfloat16"))
     # Where the errors are not alike, the type is all there is to blame.
     assert [entry.field for entry in types_to_blame(found, configs)] == ["moe.router.dtype"]

@@ -392,6 +392,6 @@ def test_known_defects_are_shown_or_named_as_unseen(
     found = verification(divergence_fields=fields_behind, versions={"megatron-core": ran})
     seen = shown_defects(found, findings)
     assert [one.kind.code for one in seen] == ["DEF006"] * shown
-    unseen = tuple(coverage.unseen_errors(pair_findings(findings), "en"))
+    unseen = tuple(coverage.unseen_errors(pair_findings(findings)))
     left = list_without_defects(found._replace(not_compared=unseen), seen).not_compared
     assert [entry.field for entry in left] == ["DEF006"] * (not shown)

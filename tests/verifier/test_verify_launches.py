@@ -62,8 +62,8 @@ def test_another_reading_is_named_with_both_values() -> None:
     same = {"written": {"values": real}, "small": {"values": real}}
     # What is settled later, and what accmap does not know, proves nothing.
     same["small"]["values"] = {**real, "padded_vocab_size": 7, "of_a_fork": 1}
-    assert from_launch.differing_readings(config, config, json.loads(json.dumps(same, default=str)), "en") == []
-    (entry,) = from_launch.differing_readings(config, config, {"small": {"values": {"num_layers": 5}}}, "en")
+    assert from_launch.differing_readings(config, config, json.loads(json.dumps(same, default=str))) == []
+    (entry,) = from_launch.differing_readings(config, config, {"small": {"values": {"num_layers": 5}}})
     assert (entry.field, tuple(entry.values or ())) == ("num_layers", (4, 5))
     assert "read num_layers of the launch differently" in entry.reason
 
@@ -71,13 +71,13 @@ def test_another_reading_is_named_with_both_values() -> None:
 def test_a_refusal_is_named_once_and_for_the_users_own_launch() -> None:
     config = script(LAUNCH.format(4))
     answers = {"small": {"refused": "AssertionError: small"}, "written": {"refused": "AssertionError: theirs"}}
-    (entry,) = from_launch.differing_readings(config, config, answers, "en")
+    (entry,) = from_launch.differing_readings(config, config, answers)
     assert (entry.field, entry.reason.rpartition(" ")[2]) == ("launch", "theirs")
     assert from_launch.parsed_launches(answers) == (False, True)
     assert from_launch.parsed_launches({"small": {"values": {}}}) == (True, False)
-    (left,) = from_launch.unparsed_launch({"small": {"absent": "ModuleNotFoundError: omegaconf"}}, "zh")
+    (left,) = from_launch.unparsed_launch({"small": {"absent": "ModuleNotFoundError: omegaconf"}})
     assert left.reason.endswith("ModuleNotFoundError: omegaconf")
-    assert from_launch.differing_readings(config, config, None, "en") == from_launch.unparsed_launch(None, "en") == []
+    assert from_launch.differing_readings(config, config, None) == from_launch.unparsed_launch(None) == []
 
 
 @pytest.fixture(scope="module")

@@ -166,7 +166,7 @@ def test_what_stops_a_run_and_no_small_model_shows_is_named(words: str, stops: i
     script.write_text(f"{SCRIPT} --group-query-attention --num-query-groups {words}", "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-    found = list(unseen_errors(pair_findings(findings_of(configs, sources)), "en"))
+    found = list(unseen_errors(pair_findings(findings_of(configs, sources))))
     assert [entry.field for entry in found] == ["MAP108"] * stops
 
 
@@ -178,7 +178,7 @@ def test_what_stops_where_it_is_built_is_named(tmp_path: Path) -> None:
     script.write_text(f"{SCRIPT} --exp-avg-dtype fp16", "utf-8")
     sources = [read_text(str(path)) for path in (script, other)]
     configs = [config_of(source, ReadOptions(), path=source.name) for source in sources]
-    found = list(unseen_errors(pair_findings(findings_of(configs, sources)), "en"))
+    found = list(unseen_errors(pair_findings(findings_of(configs, sources))))
     assert "MAP126" in [entry.field for entry in found]
 
 
@@ -211,7 +211,7 @@ def test_a_vocabulary_that_a_file_leaves_open_is_the_other_files(tmp_path: Path)
 def test_models_that_part_where_a_default_ran_prove_nothing(tmp_path: Path) -> None:
     def why(module: str, *changes: tuple[str, str]) -> dict[str, WorkerFailure]:
         pair: Any = SimpleNamespace(configs=written(tmp_path, *changes), labels=("megatron", "mindformers"))
-        return _undecided_failures(pair, SeedResults((), [], {}, Divergence(module, "forward"), ()), "en")
+        return _undecided_failures(pair, SeedResults((), [], {}, Divergence(module, "forward"), ()))
 
     norm, opened = "decoder.layers.0.input_layernorm", ("--norm-epsilon 1e-06", "--norm-epsilon $EPS")
     assert why(norm) == {}
@@ -256,7 +256,7 @@ def test_a_flag_of_a_fork_is_named_unless_its_meaning_was_compared_with_the_fork
     script = tmp_path / "run.sh"
     script.write_text(f"{SCRIPT} {words}\n", "utf-8")
     config = config_of(read_text(str(script)), ReadOptions(megatron=f"mindspeed-llm-{version}"), path=str(script))
-    found = coverage.unchecked_fork_flags([config], "en")
+    found = coverage.unchecked_fork_flags([config])
     assert [entry.field for entry in found] == unchecked
     assert all(f"MindSpeed-LLM {version}" in entry.reason for entry in found)
 

@@ -126,15 +126,13 @@ def parsed_launches(answers: Mapping[str, Any] | None) -> tuple[bool | None, boo
     return (None, None) if answers is None else ("values" in answers["small"], "written" in answers)
 
 
-def unparsed_launch(answers: Mapping[str, Any] | None, language: str) -> list[NotCompared]:
+def unparsed_launch(answers: Mapping[str, Any] | None) -> list[NotCompared]:
     """That a launch needs what is not here, for the parser to read it."""
     found = (answer["absent"] for answer in (answers or {}).values() if "absent" in answer)
-    return [NotCompared(LAUNCH, say.launch_not_parsed(reason=verbatim(why)).text(language)) for why in found][:1]
+    return [NotCompared(LAUNCH, say.launch_not_parsed(reason=verbatim(why))) for why in found][:1]
 
 
-def differing_readings(
-    config: Config, small: Config, answers: Mapping[str, Any] | None, language: str
-) -> list[NotCompared]:
+def differing_readings(config: Config, small: Config, answers: Mapping[str, Any] | None) -> list[NotCompared]:
     """The arguments that the parser reads in another way than accmap, of the user's file and of the small one."""
     if answers is None:
         return []
@@ -142,11 +140,11 @@ def differing_readings(
     for one, name in ((config, "written"), (small, "small")):
         answer = answers.get(name, {})
         if "refused" in answer:
-            said = _REFUSED[name](reason=verbatim(answer["refused"])).text(language)
+            said = _REFUSED[name](reason=verbatim(answer["refused"]))
             found.setdefault(LAUNCH, NotCompared(LAUNCH, said))
         for key, ours, real in _differing_arguments(one, answer.get("values", {})):
             values = Values(ours, real)
-            found.setdefault(key, NotCompared(key, say.launch_read_apart(argument=key).text(language), values))
+            found.setdefault(key, NotCompared(key, say.launch_read_apart(argument=key), values))
     return list(found.values())
 
 

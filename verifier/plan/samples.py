@@ -69,11 +69,11 @@ class Samples(NamedTuple):
     shrunk: Mapping[str, list[Any]]
 
 
-def explain_samples(uncompared: Sequence[NotCompared], why: Words | None, language: str) -> Sequence[NotCompared]:
+def explain_samples(uncompared: Sequence[NotCompared], why: Words | None) -> Sequence[NotCompared]:
     """The fields that were not compared, with the reason for which this pair's data sets were not."""
     if why is None:
         return uncompared
-    return [entry._replace(reason=why.text(language)) if entry.field == SAMPLES else entry for entry in uncompared]
+    return [entry._replace(reason=why) if entry.field == SAMPLES else entry for entry in uncompared]
 
 
 class _NotDrawnError(WordsError):

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ...schemas.fast_records import NamedTuple
+from ...schemas.message import text_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -420,7 +421,7 @@ class Values(NamedTuple):
 
 
 class NotCompared(NamedTuple):
-    """A field, or a key that has none, which was not compared, with the reason in the language of the answer."""
+    """A field, or a key that has none, which was not compared, with the reason."""
 
     field: str
     reason: str
@@ -430,6 +431,10 @@ class NotCompared(NamedTuple):
     """It makes a match one in part."""
     accepted: bool = False
     """It would, and the configuration accepts it."""
+
+    def said(self, language: str) -> str:
+        """The reason in a language."""
+        return text_in(self.reason, language)
 
 
 Array = Any

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
-    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.diagnostic import Diagnostic
     from ...schemas.megatron.dialects import Dialect
     from ...schemas.message import Words
 
@@ -272,16 +272,12 @@ def undecided_fields(a: Config, b: Config) -> dict[str, Values]:
     }
 
 
-def unread_arguments(configs: Sequence[Config], language: str) -> list[NotCompared]:
+def unread_arguments(configs: Sequence[Config]) -> list[NotCompared]:
     """Words of a launch that may be flags and that nobody can read: what ran is the model without them."""
-    return [
-        NotCompared(word, problem.message("zh" if language == "zh" else "en"))
-        for config in configs
-        for word, problem in unresolved_words(config)
-    ]
+    return [NotCompared(word, problem.words()) for config in configs for word, problem in unresolved_words(config)]
 
 
-def unchecked_fork_flags(configs: Sequence[Config], language: str) -> list[NotCompared]:
+def unchecked_fork_flags(configs: Sequence[Config]) -> list[NotCompared]:
     """Flags of a fork, or to which it gives another meaning, that a launch uses and no fact is known of.
 
     No code of a fork runs: what was verified is accmap's own reading of them.
@@ -291,7 +287,7 @@ def unchecked_fork_flags(configs: Sequence[Config], language: str) -> list[NotCo
         fork = fork_of(config)
         if fork is None:
             continue
-        why = say.fork_flag_not_checked(fork=fork.label).text(language)
+        why = say.fork_flag_not_checked(fork=fork.label)
         found += [NotCompared(flag, why) for flag in _unchecked_flags(config, fork)]
     return list(dict.fromkeys(found))
 
@@ -343,31 +339,29 @@ def known_differences(
     configs: Sequence[Config],
     findings: Findings,
     stage: str,
-    language: Language = "en",
     *,
     asked: Collection[str] = (),
     matched: bool = False,
 ) -> list[NotCompared]:
     """Everything that is known to change numbers, or to stop a run, and that the small models did not show."""
-    unexercised = unexercised_fields(configs, findings, stage, language, asked=asked, matched=matched)
-    return [*unexercised, *unseen_errors(findings, language)]
+    unexercised = unexercised_fields(configs, findings, stage, asked=asked, matched=matched)
+    return [*unexercised, *unseen_errors(findings)]
 
 
-def unseen_errors(findings: Findings, language: Language) -> Iterator[NotCompared]:
+def unseen_errors(findings: Findings) -> Iterator[NotCompared]:
     """Errors that are certain to change numbers, or to stop a run.
 
     Small models are of legal sizes, and of few layers and experts.
     """
     for one in findings.diagnostics:
         if one.kind.code.startswith(_CERTAIN) and one.kind.severity == "error":
-            yield NotCompared(one.kind.code, one.message(language))
+            yield NotCompared(one.kind.code, one.words())
 
 
 def unexercised_fields(
     configs: Sequence[Config],
     findings: Findings,
     stage: str,
-    language: Language = "en",
     *,
     asked: Collection[str] = (),
     matched: bool = False,
@@ -379,8 +373,8 @@ def unexercised_fields(
     """
     a, b = (recipe_of(config) for config in configs)
     reach = reach_of(*configs)
-    known = _differing_fields(a, b, language) if a.framework == b.framework else _by_rules(a, b, findings, language)
-    open_reason = say.left_open().text(language)
+    known = _differing_fields(a, b) if a.framework == b.framework else _by_rules(a, b, findings)
+    open_reason = say.left_open()
     found = {field: NotCompared(field, open_reason, values) for field, values in undecided_fields(*configs).items()}
     for field, entry, certain in known:
         if field is not None and is_given_alike(field, entry.values or ()):
@@ -388,11 +382,11 @@ def unexercised_fields(
         if field is None or (_counts(field, a, b) and not is_exercised(field, stage, asked, reach)):
             found.setdefault(entry.field, entry)
         elif matched and certain and _may_hide(field, a, b):
-            found.setdefault(field, entry._replace(reason=say.unseen().text(language)))
-    return [*found.values(), *_unknown_arguments(configs, language)]
+            found.setdefault(field, entry._replace(reason=say.unseen()))
+    return [*found.values(), *_unknown_arguments(configs)]
 
 
-def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterator[NotCompared]:
+def _unknown_arguments(configs: Sequence[Config]) -> Iterator[NotCompared]:
     """Arguments of a launch that its version does not know and the other framework cannot have.
 
     What a fork makes of it may change the numbers.
@@ -401,7 +395,7 @@ def _unknown_arguments(configs: Sequence[Config], language: Language) -> Iterato
         for entry in recipe_of(config).unmapped:
             setting = config.settings.get(entry.key)
             if entry.impact == "numerics" and setting is not None and setting.acceptance == "unknown":
-                yield NotCompared(setting.flag or entry.key, say.unknown_argument().text(language))
+                yield NotCompared(setting.flag or entry.key, say.unknown_argument())
 
 
 def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
@@ -414,9 +408,7 @@ def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
     return _counts(field, a, b) and not schedules.is_settled(field, a, b)
 
 
-def _by_rules(
-    a: Recipe, b: Recipe, findings: Findings, language: Language
-) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+def _by_rules(a: Recipe, b: Recipe, findings: Findings) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
     """Fields whose values differ by the linter, or keys without one, each with True if that is certain.
 
     What a rule says of one file counts, too, where the other file's value is another.
@@ -424,7 +416,7 @@ def _by_rules(
     for finding in findings.diagnostics:
         if finding.kind.severity == "info":
             continue
-        reason = finding.message(language)
+        reason = finding.words()
         of_both = finding.kind.name == _NOT_CARRIED or finding.kind.code in findings.of_pairs
         if of_both and not finding.fields:
             yield None, NotCompared(str(dict(finding.values).get("key", finding.kind.name)), reason), True
@@ -441,9 +433,9 @@ def _value(recipe: Recipe, field: FieldName) -> Value:
     return vocabulary()[field].default if value is None else value
 
 
-def _differing_fields(a: Recipe, b: Recipe, language: Language) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
+def _differing_fields(a: Recipe, b: Recipe) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
     """Fields and keys whose values differ between two files of one framework."""
-    reason = say.files_differ_here().text(language)
+    reason = say.files_differ_here()
     for row in differences(a, b):
         if row.status != "equal" and row.impact == "numerics" and not (row.field or "").startswith(COMPUTED):
             sides = (row.a, row.b)
@@ -508,13 +500,13 @@ def _without_field(a: Recipe, b: Recipe) -> Iterator[DifferingSetting]:
             yield DifferingSetting(written.key, *_values(row))
 
 
-def fields_not_compared(a: Config, b: Config, language: str = "en", asked: Collection[str] = ()) -> list[NotCompared]:
+def fields_not_compared(a: Config, b: Config, asked: Collection[str] = ()) -> list[NotCompared]:
     """Fields that are not compared for this pair, with both values if they differ; these stages were `asked`."""
     recipes = recipe_of(a), recipe_of(b)
     reach = reach_of(a, b)
     asked = {*asked, "forcing"} if runs_forced_routing(a, b) else asked
     return [
-        NotCompared(field, row.why.text(language), _both_values(field, recipes))
+        NotCompared(field, row.why, _both_values(field, recipes))
         for row in LEFT_OUT
         for field in row.fields
         if _is_listed(field, row, recipes, asked, reach)

@@ -227,16 +227,16 @@ def has_differing_places(configs: tuple[Config, Config]) -> bool:
     return bool(differing_types(configs, PLACES)) and not differing_types(configs)
 
 
-def undecided_types(found: AsWritten | None, language: str) -> list[NotCompared]:
+def undecided_types(found: AsWritten | None) -> list[NotCompared]:
     """The compute type that a CPU could not run, and the types of single places that differ."""
     if found is None:
         return []
     if not found.failures:
-        why = say.type_of_a_single_place().text(language)
+        why = say.type_of_a_single_place()
         return [NotCompared(entry.field, why, Values(entry.a, entry.b)) for entry in found.places]
     side, why = next(iter(found.failures.items()))
     told = say.not_computed_as_written(side=verbatim(side), reason=verbatim(why.reason))
-    return [NotCompared(COMPUTE, told.text(language))]
+    return [NotCompared(COMPUTE, told)]
 
 
 def without_types(uncompared: Sequence[NotCompared], found: AsWritten | None) -> list[NotCompared]:
