@@ -315,5 +315,5 @@ def serve_editor(args: LspArgs) -> int:
         raise UsageError(say.lsp_needs_a_library(command=install_command("lsp"))) from None
     if sys.stdin.isatty():
         tell(f"accmap lsp: {say.lsp_waits_for_an_editor().text(args.lang)}")
-    serve(args.reading, args.profile, args.lang, remarks=args.remarks)
+    serve(args.reading, args.profile, args.lang, remarks=args.remarks, values=args.inlay_values)
     return FINE

@@ -1,4 +1,4 @@
-"""Hover texts and completions for the word under the cursor.
+"""Hover texts, completions and the partner's place for the word under the cursor; the partner's values of a file.
 
 Lines and columns count from 1 in characters, as everywhere in accmap.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from ...mapper.differences import difference_of
 from ...mapper.recipe.vocabulary import COMPUTED
 from ...rules.naming import describe_origin, display_value, labels
 from ...rules.places import places_of
@@ -72,6 +73,67 @@ def hover_text(
     found = None if name is None else word_text(name, language)
     told = "\n\n".join(filter(None, (values, found)))
     return (told, span) if told else None
+
+
+class PartnerValue(NamedTuple):
+    """The partner's value of a setting, shown behind the setting."""
+
+    line: int
+    column: int
+    label: str
+    explanation: str
+    """Both values with their origins, as Markdown."""
+
+
+def partner_place(files: OpenFiles, path: str, line: int, column: int) -> tuple[str, Span] | None:
+    """The place in the partner that decides the setting under the cursor, or where the partner would set it."""
+    seen = files.side_of(path)
+    if seen is None:
+        return None
+    side, subject = seen
+    key, _ = _key_at(side, line, column)
+    for name in () if key is None else _fields_of(side, key):
+        for partner in _partners(side, subject):
+            if partner.field(name) is not None:
+                span = places_of(partner).field_span(name)
+                return span.file or partner.config.file, span
+    return None
+
+
+def partner_values(files: OpenFiles, path: str, first: int, last: int, language: Language) -> list[PartnerValue]:
+    """The partner's value of every setting that ends on some lines of a file: `= 512` or `≠ 640`."""
+    seen = files.side_of(path)
+    if seen is None:
+        return []
+    side, subject = seen
+    values: list[PartnerValue] = []
+    for setting in explicit_of(side.config.settings):
+        span = setting.span
+        if span is None or span.file is not None or not first <= span.end_line <= last:
+            continue
+        key = setting.key
+        labels = [label for name in _fields_of(side, key) if (label := _partner_label(side, subject, key, name))]
+        if labels:
+            explanation = _values(side, subject, key, language)
+            values.append(PartnerValue(span.end_line, span.end_column, ", ".join(labels), explanation))
+    return values
+
+
+def _partner_label(side: Side, subject: Subject, key: str, name: FieldName) -> str | None:
+    """The partner's value of a field, at the key that decides it most; None if either side does not decide it."""
+    spot = places_of(side).main_spot(name)
+    for partner in _partners(side, subject) if spot is not None and spot.key == key else ():
+        row = difference_of(name, side.recipe, partner.recipe)
+        if row is not None and row.b is not None and row.status in _MARKS:
+            return f"{_MARKS[row.status]} {display_value(row.b.value)}"
+    return None
+
+
+_MARKS = {"equal": "=", "different": "≠"}
+
+
+def _partners(side: Side, subject: Subject) -> Iterator[Side]:
+    return (other for other in subject.sides if other is not side)
 
 
 def word_text(name: str, language: Language) -> str | None:

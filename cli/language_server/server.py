@@ -20,12 +20,14 @@ from accmap import __version__
 
 from ...schemas.border.text_output import tell, tell_crash
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.shared_words import in_brackets
 from ...schemas.source import Span
 from ..argument_parser import UsageError
 from ..configuration import NAMES
+from ..lint_formats.findings import follower_count, group_by_cause
 from ..linting.file_edits import comment_for
 from ..messages_compiled import say
-from .cursor import completions, hover_text, word_text
+from .cursor import completions, hover_text, partner_place, partner_values, word_text
 from .open_files import OpenFiles
 
 if TYPE_CHECKING:
@@ -70,10 +72,10 @@ class _BoundedInput:
         return b'{"jsonrpc": "2.0", "method": "$/skipped", "params": null}'
 
 
-def serve(options: ReadOptions, profile: str | None, language: Language, *, remarks: bool) -> None:
-    """Serve one editor until it ends."""
+def serve(options: ReadOptions, profile: str | None, language: Language, *, remarks: bool, values: bool) -> None:
+    """Serve one editor until it ends; with `values`, show the partner's values behind the settings."""
     server = LanguageServer("accmap", __version__)
-    editor = _Editor(server, OpenFiles(options, profile, remarks=remarks), language)
+    editor = _Editor(server, OpenFiles(options, profile, remarks=remarks), language, shows_values=values)
     kinds = lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, _FIX_ALL])
     completion = lsp.CompletionOptions(trigger_characters=["-"], resolve_provider=True)
     for name, handler, about in (
@@ -84,9 +86,11 @@ def serve(options: ReadOptions, profile: str | None, language: Language, *, rema
         (lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, editor.did_save, None),
         (lsp.TEXT_DOCUMENT_CODE_ACTION, editor.actions, kinds),
         (lsp.TEXT_DOCUMENT_HOVER, editor.hover, None),
+        (lsp.TEXT_DOCUMENT_DEFINITION, editor.definition, None),
         (lsp.TEXT_DOCUMENT_COMPLETION, editor.completion, completion),
         (lsp.COMPLETION_ITEM_RESOLVE, editor.resolve, None),
         (lsp.INITIALIZED, editor.register_watchers, None),
+        *([(lsp.TEXT_DOCUMENT_INLAY_HINT, editor.inlay_hints, None)] if values else []),
     ):
         server.feature(name, about)(partial(handler))
     # The editor's own channel: nothing else that is printed may get into it.
@@ -97,9 +101,12 @@ def serve(options: ReadOptions, profile: str | None, language: Language, *, rema
 class _Editor:
     """One editor, and the names by which it knows its files."""
 
-    def __init__(self, server: LanguageServer, files: OpenFiles, language: Language) -> None:
+    def __init__(
+        self, server: LanguageServer, files: OpenFiles, language: Language, *, shows_values: bool = False
+    ) -> None:
         self.server, self.files = server, files
         self.language: Language = language
+        self._shows_values = shows_values
         self._uris: dict[str, str] = {}
         self._waiting: set[str] = set()
         self._due: asyncio.TimerHandle | None = None
@@ -171,6 +178,7 @@ class _Editor:
             for file in sorted(self.files.check(paths)):
                 self._publish(file)
             self._told = ""
+            self._refresh_values()
         except (UsageError, UnreadableError) as error:
             self._tell(error.message(self.language) if isinstance(error, UsageError) else str(error))
         except Exception as error:  # noqa: BLE001 - a bug in one lint is no reason to say nothing of the next
@@ -186,29 +194,49 @@ class _Editor:
     # What the editor is told.
 
     def _publish(self, file: str) -> None:
-        found = [self._diagnostic(file, entry) for entry in self.files.findings(file)]
+        causes, followers = group_by_cause(self.files.findings(file))
+        found = [self._diagnostic(file, entry, followers.get(at, ())) for at, entry in enumerate(causes)]
         uri = self._uri(file)
         version = self.server.workspace.get_text_document(uri).version if file in self._uris else None
         self.server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
 
-    def _diagnostic(self, file: str, entry: Diagnostic) -> lsp.Diagnostic:
+    def _refresh_values(self) -> None:
+        """Let the editor ask for the partner's values again: a change of one file changes those behind the other's."""
+        workspace = self.server.client_capabilities.workspace
+        hints = None if workspace is None else workspace.inlay_hint
+        if self._shows_values and hints is not None and hints.refresh_support:
+            self.server.workspace_inlay_hint_refresh(None)
+
+    def _diagnostic(self, file: str, entry: Diagnostic, followers: Sequence[Diagnostic]) -> lsp.Diagnostic:
+        """A finding; those that follow from it in the same file are places of it, not findings of their own."""
         related = [
             lsp.DiagnosticRelatedInformation(self._location(one.file, one.span), one.zh if self._zh else one.en)
             for one in entry.related
         ]
+        for one in followers:
+            said = f"{one.kind.code}: {one.message(self.language)}"
+            related.append(lsp.DiagnosticRelatedInformation(self._location(one.file, one.span), said))
         if entry.because is not None:
             code, place, span, _ = entry.because
             said = say.lsp_follows_from(code=code).text(self.language)
             related.append(lsp.DiagnosticRelatedInformation(self._location(place, span), said))
         return lsp.Diagnostic(
             self._range(file, entry.span),
-            entry.message(self.language),
+            self._message(entry, followers),
             _SEVERITIES[entry.kind.severity],
             entry.kind.code,
             lsp.CodeDescription(entry.url) if entry.url else None,
             "accmap",
             related_information=related,
         )
+
+    def _message(self, entry: Diagnostic, followers: Sequence[Diagnostic]) -> str:
+        """The sentence of a finding, and a line with the codes of those that follow from it."""
+        if not followers:
+            return entry.message(self.language)
+        codes = ", ".join(dict.fromkeys([one.kind.code for one in followers]))
+        counted = follower_count(entry, followers, self.language)
+        return f"{entry.message(self.language)}\n{counted}{in_brackets(codes, self.language)}"
 
     def actions(self, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """The fixes of what is found in a range, and that of all that can be mended safely."""
@@ -270,6 +298,27 @@ class _Editor:
         text, span = found
         held = lsp.MarkupContent(lsp.MarkupKind.Markdown, text)
         return lsp.Hover(held, None if span is None else self._range(place[0], span))
+
+    def definition(self, asked: lsp.DefinitionParams) -> lsp.Location | None:
+        """Lead from a setting to the line of the partner that decides it."""
+        place = self._place(asked.text_document.uri, asked.position)
+        found = None if place is None else partner_place(self.files, *place)
+        return None if found is None else self._location(*found)
+
+    def inlay_hints(self, asked: lsp.InlayHintParams) -> list[lsp.InlayHint]:
+        """List the partner's values behind the settings of some lines."""
+        path = _path(asked.text_document.uri)
+        lines = asked.range.start.line + 1, asked.range.end.line + 1
+        return [
+            lsp.InlayHint(
+                self._position(path, one.line, one.column),
+                one.label,
+                tooltip=lsp.MarkupContent(lsp.MarkupKind.Markdown, one.explanation),
+                padding_left=True,
+            )
+            for one in ([] if path is None else partner_values(self.files, path, *lines, self.language))
+            if path is not None
+        ]
 
     def completion(self, asked: lsp.CompletionParams) -> list[lsp.CompletionItem]:
         """List the completions at the cursor."""

@@ -54,6 +54,7 @@ class Editor:
             "workspace": {"didChangeWatchedFiles": {"dynamicRegistration": registers}},
             **({"general": {"positionEncodings": [encoding]}} if encoding else {}),
         }
+        capabilities["workspace"]["inlayHint"] = {"refreshSupport": registers}
         given = {"processId": None, "rootUri": folder.as_uri(), "capabilities": capabilities}
         self.capabilities = self.ask("initialize", given)["capabilities"]
         self.tell("initialized", {})
@@ -184,19 +185,96 @@ def test_an_editor_is_told_what_lint_says(editor: Callable[..., Editor], accmap:
     one.findings("run.sh")  # when it was alone
     for name in files:
         found = one.findings(name)
-        expected = [entry for entry in told if entry["file"] == name]
+        followers = [entry for entry in told if follows_in_its_file(entry, told)]
+        expected = [entry for entry in told if entry["file"] == name and entry not in followers]
         assert [entry["code"] for entry in found] == [entry["code"] for entry in expected]
         for entry, known in zip(found, expected, strict=True):
             span = known["span"]
-            assert entry["message"] == known["message"]
+            collapsed = [follower for follower in followers if told[follower["because_of"]] is known]
+            assert entry["message"].partition("\n")[0] == known["message"]
+            assert all(follower["code"] in entry["message"] for follower in collapsed)
             assert known["url"] is None
             assert "codeDescription" not in entry
             assert entry["range"] == {
                 "start": {"line": span["line"] - 1, "character": span["column"] - 1},
                 "end": {"line": span["end_line"] - 1, "character": span["end_column"] - 1},
             }
-            assert len(entry["relatedInformation"]) == len(known["related"]) + (known["because_of"] is not None)
+            places = len(known["related"]) + (known["because_of"] is not None)
+            assert len(entry["relatedInformation"]) == places + len(collapsed)
     assert {"NET003"} <= {entry["code"] for entry in told}
+
+
+def follows_in_its_file(entry: dict[str, Any], told: list[dict[str, Any]]) -> bool:
+    cause = entry["because_of"]
+    return cause is not None and told[cause]["file"] == entry["file"]
+
+
+def test_what_follows_from_a_finding_is_collapsed_into_it(editor: Callable[..., Editor]) -> None:
+    planted = {
+        name: (PAIR.parent / "planted" / name).read_text("utf-8") for name in ("megatron.sh", "mindformers.yaml")
+    }
+    one = editor()
+    for name, text in planted.items():
+        one.open(name, text)
+    found = {entry["code"]: entry for entry in one.findings("mindformers.yaml")}
+    assert not {"SCH050", "SCH069", "NET045"} & found.keys()
+    message = found["OPT013"]["message"].splitlines()[1]
+    assert re.match(r"because lr_schedule is missing: \d more \(.*SCH050.*\)$", message)
+    follower = next(place for place in found["OPT013"]["relatedInformation"] if place["message"].startswith("SCH050: "))
+    assert follower["location"]["uri"] == one.uri("mindformers.yaml")
+
+
+@pytest.mark.parametrize(
+    ("asked", "words", "partner", "wanted"),
+    [
+        ("run.sh", "--hidden-size", "run.yaml", "hidden_size"),
+        ("run.sh", "--norm-epsilon", "run.yaml", "rms_norm_eps"),
+        ("run.yaml", "hidden_size", "run.sh", "--hidden-size"),
+        ("run.yaml", "weight_decay", "run.sh", "--weight-decay"),
+    ],
+)
+def test_a_setting_leads_to_the_line_of_its_partner(
+    asked: str, words: str, partner: str, wanted: str, editor: Callable[..., Editor]
+) -> None:
+    texts, one = {"run.sh": SCRIPT, "run.yaml": YAML}, editor()
+    assert one.capabilities["definitionProvider"] is True
+    one.open("run.sh", SCRIPT)
+    one.findings("run.sh")
+    assert one.ask("textDocument/definition", one.at("run.sh", SCRIPT, "--hidden-size", 3)) is None
+    one.open("run.yaml", YAML)
+    one.findings("run.yaml")
+    place = one.ask("textDocument/definition", one.at(asked, texts[asked], words, 3))
+    assert place["uri"] == one.uri(partner)
+    assert wanted in texts[partner].splitlines()[place["range"]["start"]["line"]]
+
+
+def test_the_values_of_the_partner_are_shown_if_that_is_asked_for(editor: Callable[..., Editor]) -> None:
+    assert "inlayHintProvider" not in editor().capabilities
+    one = editor("--inlay-values", registers=True)
+    one.open("run.sh", SCRIPT)
+    one.open("run.yaml", YAML.replace("hidden_size: 512", "hidden_size: 640"))
+    one.findings("run.yaml")
+
+    def shown(name: str, text: str, first: int = 0, last: int = 10_000) -> dict[str, dict[str, Any]]:
+        """The hints by the line that they stand behind."""
+        lines = {"start": {"line": first, "character": 0}, "end": {"line": last, "character": 0}}
+        hints = one.ask("textDocument/inlayHint", {"textDocument": {"uri": one.uri(name)}, "range": lines})
+        for hint in hints:
+            hint["before"] = text.splitlines()[hint["position"]["line"]][: hint["position"]["character"]].strip()
+        return {hint["before"]: hint for hint in hints}
+
+    hints = shown("run.sh", SCRIPT)
+    assert hints["--hidden-size 512"]["label"] == "\u2260 640"
+    assert hints["--num-layers 4"]["label"] == "= 4"
+    assert "MindSpore Transformers: `640`" in hints["--hidden-size 512"]["tooltip"]["value"]
+    line = SCRIPT[: SCRIPT.index("--hidden-size")].count("\n")
+    assert list(shown("run.sh", SCRIPT, line, line)) == ["--hidden-size 512"]
+    one.asked.clear()
+    one.type("run.yaml", YAML)
+    one.findings("run.yaml")
+    assert shown("run.sh", SCRIPT)["--hidden-size 512"]["label"] == "= 512"
+    assert shown("run.yaml", YAML)["hidden_size: 512"]["label"] == "= 512"
+    assert "workspace/inlayHint/refresh" in {entry["method"] for entry in one.asked}
 
 
 def test_findings_come_and_go_while_a_file_is_typed_in(editor: Callable[..., Editor]) -> None:

@@ -5,6 +5,7 @@ export interface Settings {
   readonly profile: string;
   readonly language: string;
   readonly remarks: boolean;
+  readonly inlayValues: boolean;
   readonly arguments: readonly string[];
 }
 
@@ -24,6 +25,7 @@ export function serverArguments(settings: Settings, editorLanguage: string): str
     "--lang",
     languageOf(settings, editorLanguage),
     ...(settings.remarks ? ["--remarks"] : []),
+    ...(settings.inlayValues ? ["--inlay-values"] : []),
     ...settings.arguments,
   ];
 }

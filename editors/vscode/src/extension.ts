@@ -58,6 +58,7 @@ function settings(): Settings {
     profile: all.get("profile", "align"),
     language: all.get("language", "auto"),
     remarks: all.get("remarks", false),
+    inlayValues: all.get("inlayValues", false),
     arguments: all.get<string[]>("arguments", []),
   };
 }

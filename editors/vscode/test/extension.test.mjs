@@ -15,7 +15,7 @@ const lines = require("../dist/commandLines.cjs");
 const accmap = process.env.ACCMAP ?? "accmap";
 const examples = fileURLToPath(new URL("../../../examples/", import.meta.url));
 const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf-8"));
-const settings = { command: accmap, profile: "train", language: "auto", remarks: false, arguments: [] };
+const settings = { command: accmap, profile: "train", language: "auto", remarks: false, inlayValues: true, arguments: [] };
 
 let folder, server, connection;
 const found = new Map();
@@ -87,6 +87,27 @@ test("a word has a hover text, and a flag is completed", async () => {
   assert.ok((offered.items ?? offered).some((one) => one.label === "--rotary-base"));
 });
 
+test("a setting leads to its partner, and the partner's value stands behind it", async () => {
+  const text = readFileSync(path.join(folder, "mindformers.yaml"), "utf-8").split("\n");
+  const line = text.findIndex((one) => one.includes("weight_decay:"));
+  const position = { line, character: text[line].indexOf("weight_decay") + 2 };
+  const yaml = { uri: uriOf("mindformers.yaml") };
+  const partner = await connection.sendRequest("textDocument/definition", { textDocument: yaml, position });
+  assert.equal(partner.uri, uriOf("megatron.sh"));
+  const script = readFileSync(path.join(folder, "megatron.sh"), "utf-8").split("\n");
+  assert.match(script[partner.range.start.line], /--weight-decay/);
+  const range = { start: { line, character: 0 }, end: { line, character: 0 } };
+  const hints = await connection.sendRequest("textDocument/inlayHint", { textDocument: yaml, range });
+  assert.deepEqual(hints.map((one) => one.label.slice(0, 1)), ["≠"]);
+});
+
+test("what follows from a finding is a line of it", () => {
+  const told = found.get(uriOf("mindformers.yaml"));
+  const cause = told.find((one) => one.code === "OPT013");
+  assert.match(cause.message, /because lr_schedule is missing: \d+ more/);
+  assert.ok(!told.some((one) => one.code === "SCH050"));
+});
+
 test("every keystroke is answered", async () => {
   const uri = uriOf("mindformers.yaml");
   const text = readFileSync(path.join(folder, "mindformers.yaml"), "utf-8");
@@ -133,7 +154,7 @@ test("names, languages and arguments", () => {
   assert.equal(lines.languageOf(settings, "zh-cn"), "zh");
   assert.equal(lines.languageOf({ ...settings, language: "en" }, "zh-cn"), "en");
   assert.deepEqual(
-    lines.serverArguments({ ...settings, remarks: true, arguments: ["--megatron", "0.16"] }, "en"),
+    lines.serverArguments({ ...settings, remarks: true, inlayValues: false, arguments: ["--megatron", "0.16"] }, "en"),
     ["lsp", "--profile", "train", "--lang", "en", "--remarks", "--megatron", "0.16"],
   );
 });
