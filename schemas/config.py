@@ -148,6 +148,11 @@ class Purpose(NamedTuple):
         """True if the program reads the framework's own arguments."""
         return self.kind in ("post-training", "other-model", "outside")
 
+    @property
+    def states_network(self) -> bool:
+        """True if the framework's own arguments describe a network that the program runs and does not train."""
+        return self.kind == "inference" and not self.own_arguments
+
 
 class Basis(NamedTuple):
     """The basis of an answer about a file: the version whose facts were used, its origin, and the purpose."""

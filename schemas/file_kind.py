@@ -305,15 +305,21 @@ def other_yaml(root: object, file: str) -> Purpose:
             keys.add("on" if key is True else str(key))
             if isinstance(value, dict):
                 keys.update(f"{key}.{below}" for below in cast("dict[Any, Any]", value))
-        for every, some, en, zh, own in OTHER_YAML:
+        for every, some, en, zh, kind in OTHER_YAML:
             if (every and keys.issuperset(every)) or keys.intersection(some):
-                if own:
-                    return Purpose("conversion", diagnose(say.this_is(about=Words(en, zh)), file, None))
+                if kind:
+                    said = say.this_runs_inference if kind == INFERENCE else say.this_is
+                    return Purpose(kind, diagnose(said(about=Words(en, zh)), file, None), own_arguments=True)
                 return _other_yaml(file, Words(en, zh))
         return unread_yaml(file)
     if isinstance(root, list):
         return _other_yaml(file, say.yaml_list())
     return _other_yaml(file, say.yaml_without_keys())
+
+
+def is_service(source: SourceText) -> bool:
+    """True if a text is the JSON that configures a service of MindIE."""
+    return source.text[:256].lstrip().startswith("{") and '"ModelDeployConfig"' in source.text
 
 
 def recipe_of_another(source: SourceText) -> Diagnostic | None:

@@ -14,7 +14,7 @@ from .border.inputs import names_in
 from .config import ReadOptions
 from .diagnostic import UnreadableError, diagnose
 from .fast_records import TYPE_CHECKING
-from .file_kind import may_be_mindformers, purpose_of_program, purpose_of_recipe
+from .file_kind import is_service, may_be_mindformers, purpose_of_program, purpose_of_recipe
 from .messages_compiled import say
 from .source import SourceText
 from .source_tree import folders_of, tree_version, version_of_known_folder
@@ -213,7 +213,7 @@ def format_of(source: SourceText, path: str) -> Format:
     found = detect(source)
     if found is not None and not (name.endswith(_YAML_SUFFIXES) and found in ("arguments", "log")):
         return found
-    if name.endswith(_YAML_SUFFIXES) or may_be_mindformers(source):
+    if name.endswith(_YAML_SUFFIXES) or may_be_mindformers(source) or is_service(source):
         return "mindformers"
     from .shell.script import looks_like_script
 

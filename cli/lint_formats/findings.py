@@ -6,7 +6,7 @@ from ...rules.catalog_compiled import CAUSES, ROLES, RULES
 from ...schemas.border.text_output import paint
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from ...schemas.file_kind import NO_TRAINING, UNKNOWN_CLASS
+from ...schemas.file_kind import INFERENCE, NO_TRAINING, UNKNOWN_CLASS
 from ...schemas.shared_words import in_brackets, list_words, mark
 from ..linting.linter import count_fixes
 from .messages_compiled import say
@@ -50,14 +50,21 @@ def summary_line(report: Report, language: Language) -> str:
 
 
 def _comparison_gaps(report: Report, language: Language) -> Iterator[str]:
-    """The files of pairs whose network is not known, and those of two files that are no training of a GPT model."""
+    """The files of pairs whose network is not known, and those of two files that neither train nor run a GPT model."""
     paired = {file for pair in report.pairs for file in pair}
     unknown = {one.file: None for one in report.diagnostics if one.kind.code in UNKNOWN_CLASS and one.file in paired}
-    others = {one.file: None for one in report.diagnostics if one.kind.code in NO_TRAINING}
+    checked = _inference_files(report)
+    others = {one.file: None for one in report.diagnostics if one.kind.code in NO_TRAINING and one.file not in checked}
     if unknown:
         yield say.page("summary", language)("network", list_words(unknown, language))
     if others and len(report.files) == _PAIR and not paired:
         yield say.page("summary", language)("no_training", list_words(others, language))
+
+
+def _inference_files(report: Report) -> set[str]:
+    """The inference configurations, which have rules of their own."""
+    purposes = ((file, basis.purpose) for file, basis in report.versions)
+    return {file for file, purpose in purposes if purpose is not None and purpose.kind == INFERENCE}
 
 
 _PAIR = 2

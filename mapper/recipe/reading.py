@@ -153,7 +153,7 @@ def recipe_of(config: Config) -> Recipe:
 
     Of an inference configuration those of the network are known.
     """
-    if runs_inference(config) and config.framework == "mindformers":
+    if runs_inference(config) and (config.purpose is None or not config.purpose.own_arguments):
         return _network_alone(RecipeReading(config).recipe())
     if config.purpose is not None and not config.purpose.trains_gpt:
         return _undecided_recipe(config)
@@ -168,10 +168,16 @@ _OF_THE_NETWORK = ("model.", "attention.", "position.", "norm.", "activation.", 
 
 
 def _network_alone(recipe: Recipe) -> Recipe:
-    """The recipe of a file that trains nothing: what it does not write and what is no network is undecided."""
+    """The recipe of a file that trains nothing: only fields of the network are decided.
+
+    A YAML may take from its model's folder what it does not write. A script that gives the number of layers has the
+    defaults of its parser for the rest.
+    """
     nothing = RecipeValue(None, "default", decided=False)
+    layers = recipe.fields.get("model.num_layers")
+    by_default = recipe.framework == "megatron" and layers is not None and layers.origin == "explicit"
     fields = {
-        name: value if value.origin == "explicit" and name.startswith(_OF_THE_NETWORK) else nothing
+        name: value if name.startswith(_OF_THE_NETWORK) and (by_default or value.origin == "explicit") else nothing
         for name, value in recipe.fields.items()
     }
     return recipe._replace(fields=fields, unmapped=())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from ...mapper.differences import Difference
     from ...mapper.preconditions import Refusal
+    from ...mapper.recipe.values import Recipe
     from ...schemas.config import Setting
     from ...schemas.source import Span
     from ..subject import Folder, Side, Subject
@@ -140,6 +141,8 @@ def _is_reported(side: Side, key: str) -> bool:
 
 _OF_THE_RUN = ("init.", "mtp.", "moe.input_jitter", "model.hidden_dropout", "attention.dropout", "model.implementation")
 """What a run may choose for the same weights; layers that predict further tokens are no part of transformers' model."""
+_NUMBER_TYPES = ("precision.compute_dtype", "precision.params_dtype")
+"""Fields of a rule about inference of its own."""
 _PATTERN = "moe.layer_pattern"
 _ROWS = "model.padded_vocab_size"
 _LARGEST_STEP = 1024
@@ -148,23 +151,30 @@ _LARGEST_STEP = 1024
 
 def folder_differences(side: Side, folder: Folder) -> Iterator[Found]:
     """One finding for everything that parts the two networks, at the first field that the run says."""
-    found = [row for row in differences(side.recipe, folder.recipe) if _is_another_network(row, side, folder)]
+    for found in network_differences(side, folder.recipe):
+        from_tokenizer = folder.key == TOKENIZER_MODEL
+        yield found._replace(severity="warning", variant="tokenizer") if from_tokenizer else found
+
+
+def network_differences(side: Side, other: Recipe) -> Iterator[Found]:
+    """One finding for everything that parts the network of a file from another one, at the first field that it says.
+
+    Of a run that need not describe its network, only what both sides decide is compared.
+    """
+    found = [row for row in differences(side.recipe, other) if _is_another_network(row, side, other)]
+    if other.framework != "huggingface":
+        found = [row for row in found if row.status == "different" and row.field not in _NUMBER_TYPES]
     if not found:
         return
     found.sort(key=lambda row: row.a is None or row.a.origin != "explicit")
     told = ", ".join(map(_difference_text, found))
     first = found[0].field
     assert first is not None
-    yield Found(
-        on(side, first),
-        {"folder": folder.recipe.file, "family": folder.recipe.dialect, "differences": told},
-        fields=tuple(row.field for row in found if row.field is not None),
-        severity="warning" if folder.key == TOKENIZER_MODEL else None,
-        variant="tokenizer" if folder.key == TOKENIZER_MODEL else "",
-    )
+    values = {"folder": other.file, "family": other.dialect, "differences": told}
+    yield Found(on(side, first), values, fields=tuple(row.field for row in found if row.field is not None))
 
 
-def _is_another_network(row: Difference, side: Side, folder: Folder) -> bool:
+def _is_another_network(row: Difference, side: Side, other: Recipe) -> bool:
     """True if a difference makes another network for the same weights."""
     name = row.field
     if name is None or row.status not in ("different", "only-a", "only-b") or row.impact != "numerics":
@@ -175,7 +185,7 @@ def _is_another_network(row: Difference, side: Side, folder: Folder) -> bool:
         problem.kind.code in ROLES["nested-positions"] for problem in side.config.problems
     ):
         return False  # said by the reader, which knows why
-    if name == _PATTERN and side.recipe.value("model.num_layers") != folder.recipe.value("model.num_layers"):
+    if name == _PATTERN and side.recipe.value("model.num_layers") != other.value("model.num_layers"):
         return False  # the number of layers says it
     return name != _ROWS or not _has_padding_only(row, side)
 

@@ -11,26 +11,33 @@ from ...mapper.recipe.values import Unmapped
 from ...mappings.inference_compiled import (
     CACHE,
     CHAT_TEMPLATE,
+    GREEDY_TASKS,
     INFERENCE,
     LENGTHS,
     NUMBER_TYPES,
     PADDING_SIDE,
+    PARALLEL_SIZES,
+    PROGRAMS,
     QUANTIZATION,
     SAMPLING,
     SAMPLING_SETTINGS,
+    SERVICE_DEVICES,
+    SERVICE_LIMITS,
     SETTINGS_OF_SAMPLING,
     SPECIAL_TOKENS,
+    TASK,
     TOP_K,
     TOP_P,
     USE_PAST,
+    WHOLE_LENGTH,
 )
-from ...mappings.keys_compiled import RUN_MODE
+from ...mappings.keys_compiled import PARALLEL_SWITCHES, RUN_MODE
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
-from ...schemas.file_kind import runs_inference
+from ...schemas.file_kind import matches_pattern, runs_inference
 from ...schemas.plain_values import is_on
 from ..naming import display_value
-from ..rule import Found, at_key
-from .files import folder_differences
+from ..rule import Found, at_key, at_span
+from .files import folder_differences, network_differences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -60,7 +67,10 @@ def run_setting(
 ) -> SettingOfSide | None:
     """A setting of a run by its file, the folder that it names, or its framework; None if none of them has it."""
     row: Mapping[str, Any] = INFERENCE[name]
-    for key in _keys_of(config, row):
+    program = program_of(config)
+    if name == SAMPLING and program in ("megatron", "mindspeed"):
+        return _sampling_of_script(config, program)
+    for key in _keys_of(config, row, program):
         setting = config.settings.get(key)
         if setting is not None and setting.decided and (setting.value is not None or setting.origin == "explicit"):
             file = config.file if setting.span is None else setting.span.file or config.file
@@ -69,9 +79,17 @@ def run_setting(
     if found is not None:
         return found
     defaults = cast("Mapping[str, Value]", row["defaults"])
-    if config.framework not in defaults:
+    if program not in defaults:
         return None
-    return SettingOfSide(_plain(name, defaults[config.framework]), name, config.file, is_written=False)
+    return SettingOfSide(_plain(name, defaults[program]), name, config.file, is_written=False)
+
+
+def program_of(config: Config) -> str:
+    """The program whose settings a file has, as the tables name it; an empty text for one without a row."""
+    if config.framework == "mindformers":
+        return "mindie" if config.dialect == "other" else "mindformers"
+    script = "" if config.launch is None else (config.launch.script or "").rpartition("/")[2]
+    return next((program for pattern, program in PROGRAMS if matches_pattern(pattern, script)), "")
 
 
 def folder_setting(files: Mapping[str, Mapping[str, object]], name: str) -> SettingOfSide | None:
@@ -84,9 +102,23 @@ def folder_setting(files: Mapping[str, Mapping[str, object]], name: str) -> Sett
     return SettingOfSide(_plain(name, row["defaults"]["huggingface"]), name, file, False)
 
 
-def _keys_of(config: Config, row: Mapping[str, Any]) -> Iterator[str]:
-    if config.framework == "megatron":
-        yield from [row["megatron"]] if "megatron" in row else []
+def _sampling_of_script(config: Config, program: str) -> SettingOfSide | None:
+    """Sampling as the arguments of a script decide it; None if it runs tasks with sampling and tasks without."""
+    if program == "mindspeed":
+        task = config.settings.get(TASK)
+        if task is None or not task.decided or not task.value:
+            return None
+        tasks = task.value if isinstance(task.value, (list, tuple)) else [task.value]
+        return SettingOfSide(any(one not in GREEDY_TASKS for one in tasks), TASK, config.file, True, task)
+    used = [run_setting(config, name) for name in (TOP_K, TOP_P)]
+    top_k, top_p = (one for one in used if one is not None)
+    samples = top_k if top_k.value not in _GREEDY else _with_value(top_p)
+    return (samples or top_k)._replace(value=samples is not None)
+
+
+def _keys_of(config: Config, row: Mapping[str, Any], program: str) -> Iterator[str]:
+    if program != "mindformers":
+        yield from row.get(program, ())
         return
     above = "model" if config.dialect == "dynamic" else "model.model_config"
     for name in row.get("mindformers", ()):
@@ -108,6 +140,8 @@ def _in_folder(name: str, places: Sequence[str], files: Mapping[str, Mapping[str
 
 
 _TYPES = {"bf16": "bfloat16", "fp16": "float16", "half": "float16", "fp32": "float32", "float": "float32"}
+_OF_THE_MODEL = "auto"
+"""vLLM's word for the type that the model's folder names."""
 _NO_QUANTIZATION = (None, False, 0, "", "none", "None")
 
 
@@ -118,13 +152,17 @@ def _plain(name: str, value: Value) -> Value:
     if name == QUANTIZATION:
         return "none" if value in _NO_QUANTIZATION else str(value).lower()
     if name.endswith("dtype") and isinstance(value, str):
-        last = value.rpartition(".")[2].lower()
-        return _TYPES.get(last, last)
+        return _plain_type(value)
     if name == CHAT_TEMPLATE and isinstance(value, str):
         return value.strip()
     if name.endswith("token_id") and isinstance(value, list):
         return sorted(value, key=str) if len(value) > 1 else (value[0] if value else None)
     return value
+
+
+def _plain_type(text: str) -> str | None:
+    last = text.rpartition(".")[2].lower()
+    return None if last == _OF_THE_MODEL else _TYPES.get(last, last)
 
 
 def _number_of(text: str) -> Value:
@@ -144,9 +182,9 @@ class _Pair(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The key of the checked file, or its run mode where it does not have the key."""
+        """The key of the checked file, or its start where it does not have the key."""
         is_here = self.b.is_written and self.b.setting is not None
-        return at_key(self.side, self.b.key if is_here else RUN_MODE)
+        return at_key(self.side, self.b.key) if is_here else _start_of(self.side)
 
     def values(self, name: str) -> dict[str, object]:
         """The placeholders of a message."""
@@ -154,6 +192,12 @@ class _Pair(NamedTuple):
             "name": name, "a": _display(self.a.value), "b": _display(self.b.value),
             "a_file": self.a.file, "b_file": self.b.file,
         }  # fmt: skip
+
+
+def _start_of(side: Side) -> Place:
+    """The place of what a file does not write: its run mode, or the launch of its program."""
+    launch = side.config.launch
+    return at_key(side, RUN_MODE) if launch is None else at_span(side, launch.span)
 
 
 def _display(value: Value) -> str:
@@ -166,14 +210,22 @@ def _pairs(subject: Subject, name: str) -> Iterator[_Pair]:
     if subject.pair is not None:
         left, right = subject.pair
         a, b = (run_setting(side.config, name, _own(side)) for side in (left, right))
-        if a is not None and b is not None:
-            yield _Pair(right, a, b)
+        yield from _known_pair(right, a, b)
         return
     side = subject.sides[0]
     if side.model is not None and side.model.beside:
         a, b = folder_setting(side.model.beside, name), run_setting(side.config, name, _own(side))
-        if a is not None and b is not None:
-            yield _Pair(side, a, b)
+        yield from _known_pair(side, a, b)
+
+
+def _known_pair(side: Side, a: SettingOfSide | None, b: SettingOfSide | None) -> Iterator[_Pair]:
+    """The pair, if both sides have the setting: a type that a service takes from the model is not one of its own."""
+    if a is not None and b is not None and not _is_left_to_model(a) and not _is_left_to_model(b):
+        yield _Pair(side, a, b)
+
+
+def _is_left_to_model(told: SettingOfSide) -> bool:
+    return told.value is None and told.setting is not None and told.setting.value is not None
 
 
 def _own(side: Side) -> Mapping[str, Mapping[str, object]] | None:
@@ -196,9 +248,6 @@ def _is_equal(a: Value, b: Value) -> bool:
 
 def _samples(config: Config, own: Mapping[str, Mapping[str, object]] | None) -> SettingOfSide | None:
     """The setting by which a run draws its tokens; None if it takes the likeliest one."""
-    if config.framework == "megatron":
-        top_k = run_setting(config, TOP_K)
-        return top_k if top_k is not None and top_k.value not in _GREEDY else _with_value(run_setting(config, TOP_P))
     return _with_value(run_setting(config, SAMPLING, own))
 
 
@@ -211,8 +260,9 @@ def find_sampling(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         told = _samples(side.config, _own(side))
         if told is not None:
-            key = told.key if told.is_written else RUN_MODE
-            yield Found(at_key(side, key), {"key": told.key, "value": display_value(told.value)})
+            place = at_key(side, told.key) if told.is_written else _start_of(side)
+            value = told.value if told.setting is None else told.setting.value
+            yield Found(place, {"key": told.key, "value": display_value(value)})
 
 
 def compare_sampling_settings(subject: Subject) -> Iterator[Found]:
@@ -263,6 +313,9 @@ def other_length(subject: Subject) -> Iterator[Found]:
             says = any(written) if subject.pair is not None else all(written)
             if says and not _is_equal(pair.a.value, pair.b.value):
                 yield Found(pair.place, pair.values(name))
+    for pair in _pairs(subject, WHOLE_LENGTH):
+        if pair.a.is_written and pair.b.is_written and not _is_equal(pair.a.value, pair.b.value):
+            yield Found(pair.place, pair.values(WHOLE_LENGTH))
 
 
 def other_quantization(subject: Subject) -> Iterator[Found]:
@@ -271,8 +324,14 @@ def other_quantization(subject: Subject) -> Iterator[Found]:
 
 
 def other_types(subject: Subject) -> Iterator[Found]:
-    """The number types of weights and of the computation."""
-    return _differences(subject, *NUMBER_TYPES)
+    """The number types of weights and of the computation; a key that decides both on both sides counts once."""
+    reported: set[tuple[str, str]] = set()
+    for name in NUMBER_TYPES:
+        for pair in _pairs(subject, name):
+            keys = pair.a.key, pair.b.key
+            if keys not in reported and not _is_equal(pair.a.value, pair.b.value):
+                reported.add(keys)
+                yield Found(pair.place, pair.values(name))
 
 
 def recomputes_past(subject: Subject) -> Iterator[Found]:
@@ -310,6 +369,46 @@ def another_network(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         if side.model is not None:
             yield from folder_differences(side, side.model)
+    if subject.pair is not None:
+        left, right = subject.pair
+        for found in network_differences(right, left.recipe):
+            yield found._replace(variant="pair")
+
+
+def service_limits(subject: Subject) -> Iterator[Found]:
+    """Numbers of a MindIE service that its own limits, or the run behind it, refuse."""
+    for side in subject.sides:
+        if program_of(side.config) != "mindie":
+            continue
+        for key, limit in SERVICE_LIMITS:
+            value, most = (side.config.value(name) for name in (key, limit))
+            if isinstance(value, int) and isinstance(most, int) and value > most:
+                values = {"key": _last(key), "value": value, "limit": _last(limit), "most": most}
+                yield Found(at_key(side, key), values)
+        partner = subject.partner(side)
+        devices, used = side.config.value(SERVICE_DEVICES), None if partner is None else _devices(partner.config)
+        if partner is not None and used is not None and devices is not None and devices != used:
+            values = {"devices": devices, "file": partner.config.file, "used": used}
+            yield Found(at_key(side, SERVICE_DEVICES), values, variant="devices")
+
+
+def _last(key: str) -> str:
+    return key.rpartition(".")[2]
+
+
+def _devices(config: Config) -> int | None:
+    """Devices of a predict YAML; None if it does not state its parallel sizes."""
+    if config.framework != "mindformers":
+        return None
+    if config.writes(PARALLEL_SWITCHES[0]) and not config.is_on(PARALLEL_SWITCHES[0]):
+        return 1
+    product = 1
+    for key in PARALLEL_SIZES:
+        size = config.value(key)
+        if size is not None and (not isinstance(size, int) or isinstance(size, bool)):
+            return None
+        product *= 1 if size is None else size
+    return product if any(config.writes(key) for key in PARALLEL_SIZES) else None
 
 
 def add_generation(

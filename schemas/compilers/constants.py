@@ -83,7 +83,7 @@ def _purposes_module() -> str:
                 tuple(entry.get("all", ())),
                 tuple(entry.get("any", ())),
                 *_english_and_chinese(entry["what"]),
-                bool(entry.get("own")),
+                entry.get("kind", ""),
             )
             for entry in content["yaml"]
         ),

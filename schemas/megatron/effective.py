@@ -46,7 +46,7 @@ def megatron_config(
     purpose: Purpose | None = None,
 ) -> Config:
     """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
-    if purpose is not None and not purpose.reads_arguments:
+    if purpose is not None and not (purpose.reads_arguments or purpose.states_network):
         return _written_config(arguments, file, options, launch, unresolved, purpose)
     version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
@@ -224,6 +224,8 @@ def _launch_problems(
     """The problems of a launch: fewer for a program that trains something else."""
     if purpose is None:
         return problems + refused
+    if purpose.states_network:
+        return (purpose.problem,)
     found = problems + refused if purpose.trains_gpt else problems
     return (purpose.problem, *(() if purpose.own_arguments else found))
 

@@ -264,8 +264,13 @@ DEVICES = frozenset(("auto", "gpu", "cpu", "xpu", "npu", "cuda", "privateuseone"
 
 
 _SWIFT = ("pt", "sft", "rlhf", "export")
-SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {"megatron": {name: f"swift.cli._megatron.{name}" for name in _SWIFT}}
-"""Tools that are named without a launcher: the module behind each command. ms-swift 3.5-4.6 cli/_megatron/main.py."""
+SUBCOMMANDS: Mapping[str, Mapping[str, str]] = {
+    "megatron": {name: f"swift.cli._megatron.{name}" for name in _SWIFT},
+    "vllm": {"serve": "vllm.entrypoints.cli.serve"},
+    "vllm-mindspore": {"serve": "vllm_mindspore.entrypoints"},
+}
+"""Tools that are named without a launcher: the module behind each command. ms-swift 3.5-4.6 cli/_megatron/main.py,
+vllm 0.8.5 entrypoints/cli/main.py; mindspore/docs r0.3.0 docs/vllm_mindspore getting_started/quick_start."""
 
 
 DEEPEST = 20
