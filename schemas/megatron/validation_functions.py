@@ -255,3 +255,33 @@ def _expand_repeats(text: str, *, groups: bool) -> str:
         parts.extend((text[at:start], body * times))
         at = end
     return "".join((*parts, text[at:]))
+
+
+_LAYER_KEYS = (
+    "hidden_act", "num_hidden_layers", "hidden_size", "num_attention_heads", "tie_word_embeddings", "rope_theta",
+)  # fmt: skip
+"""The keys of a description of heterogeneous layers that Megatron-LM compares with its arguments."""
+
+
+def layer_json(text: str, key: str) -> Any:
+    """A value of `--heterogeneous-layers-config-encoded-json`; KeyError, TypeError or ValueError if it is not there.
+
+    `n_heads_in_group` is the list of those that the blocks have, and `factor` that of the scaled rotation
+    (megatron/training/arguments.py:validate_model_config_args_from_heterogeneous_config).
+    """
+    from json import loads
+
+    content = loads(text)
+    if key == "n_heads_in_group":
+        every = [block["attention"]["n_heads_in_group"] for block in content["block_configs"]]
+        return [heads for heads in every if heads is not None]
+    return content["rope_scaling"]["factor"] if key == "factor" else content[key]
+
+
+def is_layer_json(text: str) -> bool:
+    """True if a description of heterogeneous layers has all that Megatron-LM reads of it."""
+    try:
+        heads = layer_json(text, "n_heads_in_group")
+        return bool(heads) and all(heads) and all(layer_json(text, key) is not ... for key in (*_LAYER_KEYS, "factor"))
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return False

@@ -86,6 +86,24 @@ def test_what_validate_yaml_refuses(accmap, condition: str) -> None:
     assert after.code == 1
 
 
+# megatron 0.12 training/yaml_arguments.py:validate_yaml reads the variable; a launch inherits what it does not set.
+@pytest.mark.parametrize(
+    ("before", "parallel", "stops"),
+    [
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=8\n", 2, True),
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=1\n", 2, False),
+        ("export CUDA_DEVICE_MAX_CONNECTIONS=8\n", 1, False),
+        ("", 2, False),
+    ],
+)
+def test_the_variable_of_the_launch_is_asked(accmap, before: str, parallel: int, stops: bool) -> None:
+    text = CASE["text"].replace("tensor_model_parallel_size: 1", f"tensor_model_parallel_size: {parallel}")
+    text = text.replace("bf16: True", "bf16: True\n  async_tensor_model_parallel_allreduce: False")
+    script = f"{before}torchrun --nproc_per_node 8 pretrain_gpt.py --yaml-cfg c.yaml\n"
+    answer = accmap("lint", "run.sh", files={"run.sh": script, "c.yaml": text})
+    assert ("CUDA_DEVICE_MAX_CONNECTIONS" in answer.out) == stops
+
+
 @pytest.mark.parametrize(
     ("form", "on"),
     [("True", True), ("1", True), ("1.0", True), ("2", True), ('"False"', True), ('"no"', True), ("yes", True)]

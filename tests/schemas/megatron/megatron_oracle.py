@@ -106,6 +106,8 @@ def start(args: argparse.Namespace, script: str) -> None:
         _groups(initialize, args)
         patches.put(initialize, "mpu", MagicMock(**{"get_pipeline_model_parallel_rank.return_value": 0}))
         initialize._set_random_seed(args.seed)
+        if args.enable_ft_package:
+            _fault_tolerance(args)
         _optimizer(training, args)
         _scale(args)
         if args.skip_train:
@@ -147,7 +149,26 @@ def _groups(initialize: types.ModuleType, args: argparse.Namespace) -> None:
     state.destroy_model_parallel()
     known = {"args": args, "mpu": state, "get_embedding_ranks": None, "get_position_embedding_ranks": None}
     eval(compile(ast.Expression(call), state.__file__ or "", "eval"), known)
+    state.get_expert_model_parallel_rank()  # as `_set_random_seed` asks on a device
     state.destroy_model_parallel()
+
+
+def _fault_tolerance(args: argparse.Namespace) -> None:
+    """The setup of NVIDIA's package, which writes beside the checkpoints; from 0.16 on it parses for itself."""
+    tolerance = importlib.import_module("megatron.training.ft_integration")
+    tolerance._GLOBAL_RANK_MONITOR_CLIENT = None
+    modules = {name: MagicMock() for name in ("nvidia_resiliency_ext", "nvidia_resiliency_ext.fault_tolerance")}
+    with (
+        unittest.mock.patch.dict(sys.modules, modules),
+        unittest.mock.patch.object(os, "makedirs"),
+        Patches() as patches,
+    ):
+        if inspect.signature(tolerance.setup).parameters:
+            patches.put(tolerance, "print_rank_0", lambda *_: None)
+            tolerance.setup(args)
+        else:
+            patches.put(tolerance, "arguments", MagicMock(**{"parse_args.return_value": args}))
+            tolerance.setup()
 
 
 class _FusedAdam:

@@ -36,7 +36,7 @@ ASKED = {"startup": "pretrain_gpt", "defaults": {"tokenizer_type": "GPT2BPEToken
 
 def words_of(case: dict[str, Any]) -> list[str]:
     kept = [word for flag, value in SOUND.items() if flag not in case.get("without", ()) for word in (flag, value)]
-    return [*kept, *case["words"].split()]
+    return [*kept, *shlex.split(case["words"])]
 
 
 def is_refused(version: str, words: list[str]) -> bool:

@@ -200,7 +200,7 @@ def build_static_optimizer(config: Any, rate: Any) -> None:
     group = [{"params": parameters(), "weight_decay": settings.get("weight_decay") or 0.0}]
     given: dict[str, Any] = {"params": group}
     if rate is not None:
-        settings["learning_rate"] = rate
+        given["learning_rate"] = rate
     build_optim(settings, default_args=given)
 
 
