@@ -261,6 +261,10 @@ class DumpDivergenceJson(Open):
         "", description="In a dump of inference: `prefill 1`, `decode 3`."
     )
     cause: Annotated[Literal["computation", "weights", "argument", "between", "data", "overflow"], From("found.cause")]
+    constant: list[Literal["a", "b"]] = Field(
+        default_factory=list[Literal["a", "b"]],
+        description="Sides on which its output is the same for every token.",
+    )
     gradual: Annotated[bool, From("found.gradual")]
     largest_jump: Annotated[str | None, From("found.jump?.a.name")]
     before: Annotated[DumpNeighbourJson | None, From("found.before")]
@@ -1008,6 +1012,9 @@ class DumpScannedJson(Open):
         None,
         description="Of the origin: its weights, if they are not finite; unknown if the dump has no weights of it.",
     )
+    constant: Annotated[str | None, From("constant?.name")] = Field(
+        None, description="The unit that makes the output of the model the same for every token."
+    )
     found: list[OverflowJson]
     unreadable: list[Annotated[str, Said("message")]]
     notes: Annotated[list[Text], From("tree.notes")]
@@ -1016,7 +1023,7 @@ class DumpScannedJson(Open):
 class DumpScanJson(Open):
     """`accmap dump scan`."""
 
-    verdict: Literal["finite", "overflow", "partial", "undecided"]
+    verdict: Literal["finite", "overflow", "constant", "partial", "undecided"]
     not_compared: list[NotComparedJson]
     dump: str
     parts: list[DumpScannedJson]

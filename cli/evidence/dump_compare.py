@@ -23,6 +23,7 @@ from ...evidence.dump.compare_verdict import (
     verdict_of,
 )
 from ...evidence.dump.messages_compiled import say
+from ...evidence.dump.overflow import output_is_constant
 from ...schemas.border.file_output import deliver, standing_already
 from ...schemas.border.text_output import csv_text, json_text, page, paint
 from ...schemas.diagnostic import UnreadableError, diagnose
@@ -300,7 +301,9 @@ def divergence_context(part: Part, configs: Configs) -> Parting | None:
         configs=tuple(config.file for config, _source in configs),
         first=_graph_mode_hint(configs) if dump.kind == "msprobe" else None,
     )
-    return Parting(found, fields, _settings_behind(fields, found.unit.a.direction, configs), dump)
+    sides = (("a", found.unit.a), ("b", found.unit.b))
+    constant = tuple(letter for letter, unit in sides if output_is_constant(unit))
+    return Parting(found, fields, _settings_behind(fields, found.unit.a.direction, configs), dump, constant)
 
 
 def _graph_mode_hint(configs: Configs) -> str | None:
@@ -503,6 +506,7 @@ def _divergence_lines(
 ) -> list[str]:
     lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(_units_text(found, word), 'red', colour)}"]
     lines.append(f"    {usage.page('dump_cause', language)(found['cause'])}")
+    lines += [f"    {word('constant', side.upper())}" for side in found["constant"]]
     tensors = [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"]]
     lines += _first_lines(tensors, word, "      ", everything=everything)
     for key in ("before", "after"):

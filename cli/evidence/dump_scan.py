@@ -1,7 +1,7 @@
-"""`accmap dump scan DUMP`: NaN and infinity in one dump, and the first unit that makes one from finite inputs.
+"""`accmap dump scan DUMP`: NaN, infinity and a constant output in one dump, and the first unit that makes one.
 
-0 where everything that the dump tells of is finite, 1 where something is not or a part says nothing of it, 2 where the
-dump cannot be used.
+0 where everything that the dump tells of is finite and varies, 1 where something does not or a part says nothing of it,
+2 where the dump cannot be used.
 """
 
 from __future__ import annotations
@@ -37,14 +37,16 @@ def run(args: DumpScanArgs) -> int:
     scans = _scan_ranks(name, args.step, args.rank, args.jobs)
     unseen = _unreadable_parts(scans)
     overflowed = any(one.found for one in scans)
+    constant = any(one.constant is not None for one in scans)
     seen = sum(one.looked_at for one in scans)
-    verdict = conclude("finite", "overflow", wrong=overflowed, compared=seen, unseen=unseen)
+    bad = "constant" if constant and not overflowed else "overflow"
+    verdict = conclude("finite", bad, wrong=overflowed or constant, compared=seen, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, args.lang), "dump": name}
     answer["parts"] = [dump_scanned_json(one, args.lang) for one in scans]
     emit(json_text(answer) if args.format == "json" else page(_lines(answer, args.lang, everything=args.all)))
     if verdict == "finite":
         return FINE
-    return UNUSABLE if not overflowed and any(one.unreadable for one in scans) else BAD
+    return UNUSABLE if not (overflowed or constant) and any(one.unreadable for one in scans) else BAD
 
 
 def _scan_ranks(name: str, step: int | None, rank: int | None, jobs: int | None) -> list[Scan]:
@@ -79,6 +81,7 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
     words = {
         "finite": say.scan_finite().text(language),
         "overflow": say.scan_overflow().text(language),
+        "constant": say.scan_constant().text(language),
         **{name: word_of(name, language) for name in (PARTIAL, UNDECIDED)},
     }
     word = say.page("dump_value", language)
@@ -95,6 +98,8 @@ def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> I
         elif found:
             first = next((one for one in found if one["what"] == "nan"), found[0])  # an infinity may be a mask's
             yield "  " + say.scan_given(unit=first["unit"]).text(language)
+        if part["constant"] is not None:
+            yield "  " + say.scan_constant_origin(unit=part["constant"]).text(language)
         shown = found if everything else found[:_MOST]
         yield from (f"    {one['unit']} {one['tensor']}: {word(one['what'])}" for one in shown)
         if len(shown) < len(found):

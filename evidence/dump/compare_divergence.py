@@ -251,6 +251,8 @@ class Parting(NamedTuple):
     fields: tuple[str, ...]
     settings: Settings
     next_dump: NextDump
+    constant: tuple[str, ...] = ()
+    """The sides on which the output of the unit is the same for every token."""
 
 
 def settings_behind(found: Divergence) -> tuple[str, ...]:

@@ -1,7 +1,10 @@
-"""NaN and infinity in one dump: the first unit that makes one from finite inputs, and how far they spread.
+"""NaN, infinity and constant outputs in one dump: the first unit that makes one, and how far NaN and infinity spread.
 
 Elements are looked at where the dump has them, else the largest, smallest, mean and norm that it wrote; checksums say
-nothing of it. A mask holds infinities on purpose: whole numbers and booleans are passed over, and an infinity that a
+nothing of it. A model whose output is the same for every token has a unit that makes it so: the first one behind the
+last layer whose output still varies.
+
+A mask holds infinities on purpose: whole numbers and booleans are passed over, and an infinity that a
 unit is only given is not the place where one was made. A NaN has no purpose: behind a unit that is given one no other
 is the first that makes it, but for a module around that unit; above all none of the backward pass is.
 """
@@ -9,15 +12,16 @@ is the first that makes it, but for a module around that unit; above all none of
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
-from ..arrays import blocks, read_tensor
+from ..arrays import blocks, from_bfloat16, read_tensor
 from .statistics import EXACT
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from ...schemas.diagnostic import Diagnostic
     from .records import Role, Tensor, Tree, Unit
@@ -49,6 +53,8 @@ class Scan(NamedTuple):
     unreadable: tuple[Diagnostic, ...]
     cause: Cause | None = None
     """What of the origin is to blame: its weights if they are not finite; unknown if the dump does not have them."""
+    constant: Unit | None = None
+    """The unit that makes the output of the whole model the same for every token."""
 
 
 def scan(tree: Tree) -> Scan:
@@ -81,7 +87,8 @@ def scan(tree: Tree) -> Scan:
         if any(one.what == "nan" for one in here):  # an infinity may be a mask's
             before.append(unit)
         overflows += here
-    return Scan(tree, looked_at, unknown, tuple(overflows), origin, tuple(unreadable), cause)
+    constant = None if overflows or unreadable else constant_origin(tree.units)
+    return Scan(tree, looked_at, unknown, tuple(overflows), origin, tuple(unreadable), cause, constant)
 
 
 def _cause(unit: Unit, roles: Collection[str]) -> Cause:
@@ -98,6 +105,85 @@ def _state_of_statistics(tensor: Tensor) -> str | None:
     if any(math.isnan(value) for value in values):
         return "nan"
     return "infinite" if any(math.isinf(value) for value in values) else ""
+
+
+_INSIDE_A_LAYER = re.compile(r"\.\d+\.")
+"""In the path of a unit that is a part of a layer."""
+
+
+def constant_origin(units: Sequence[Unit]) -> Unit | None:
+    """The unit from which on the outputs of a model do not depend on the token; None if its last output does.
+
+    A part of a layer may have a constant output, such as a projection that begins with zeros: only what makes the
+    output of every later layer constant counts.
+    """
+    forward = [unit for unit in units if unit.level == "module" and unit.direction != "backward"]
+    whole = [unit for unit in forward if not _INSIDE_A_LAYER.search(unit.scope)]
+    last = {unit.scope for unit in whole[-1:]}
+    ends = [_output_varies(unit) for unit in whole if unit.scope in last]
+    if True in ends or False not in ends:
+        return None
+    lasting = next((unit for unit in reversed(whole) if _output_varies(unit)), None)
+    behind = forward[forward.index(lasting) + 1 :] if lasting is not None else forward
+    makers = [unit for unit in behind if output_is_constant(unit)]
+    inner = (one for one in makers if not any(two.scope.startswith(f"{one.scope}.") for two in makers))
+    return next(inner, None)
+
+
+def output_is_constant(unit: Unit) -> bool:
+    """True if a unit has the same output for every token although one of its inputs varies."""
+    inputs = (varies(tensor) for tensor in unit.tensors if tensor.role == "input")
+    return _output_varies(unit) is False and any(inputs)
+
+
+def _output_varies(unit: Unit) -> bool | None:
+    """True if the first output of a unit varies from token to token."""
+    outputs = [tensor for tensor in unit.tensors if tensor.role == "output" and tensor.value is None]
+    return varies(outputs[0]) if outputs else None
+
+
+def varies(tensor: Tensor) -> bool | None:
+    """True if the rows of a tensor differ; None for one row, and if the dump does not tell or a value is not finite."""
+    if tensor.value is not None:
+        return None
+    if tensor.path is None:
+        return _statistics_vary(tensor)
+    import numpy as np
+
+    try:
+        array = read_tensor(tensor.path)
+    except UnreadableError:
+        return None
+    if array.dtype.kind == "V":
+        array = from_bfloat16(array.view(np.uint16))
+    rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and tensor.dtype not in EXACT else array.reshape(-1, 1)
+    if len(rows) < 2 or rows.dtype.kind not in "fiub" or not np.isfinite(rows[0]).all():
+        return None
+    first = np.asarray(rows[0], dtype=np.float64)
+    limit = _SAME * float(np.abs(first).max(initial=0.0))
+    step = max(1, _BLOCK // max(1, rows.shape[1]))
+    differs = False
+    for at in range(0, len(rows), step):
+        part = np.asarray(rows[at : at + step], dtype=np.float64)
+        if not np.isfinite(part).all():
+            return None
+        differs = differs or bool((np.abs(part - first) > limit).any())
+    return differs
+
+
+_SAME = 1e-6
+"""The largest difference of two equal rows, relative to the largest magnitude."""
+_BLOCK = 1 << 20
+"""Elements that are looked at together."""
+
+
+def _statistics_vary(tensor: Tensor) -> bool | None:
+    """The same by the largest and smallest element: a tensor whose elements differ may still have equal rows."""
+    known = tensor.statistics
+    size = math.prod(tensor.shape or (0,))
+    if known.highest is None or known.lowest is None or size < 2:
+        return None
+    return known.highest != known.lowest
 
 
 def _elements(path: str) -> str:

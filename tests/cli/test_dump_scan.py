@@ -35,6 +35,37 @@ def test_the_unit_that_makes_an_overflow_is_named(accmap: Run, tmp_path: Path, t
     assert (good.code, good.out.split()[0]) == (0, "finite")
 
 
+CONSTANT = {
+    "constant embedding": "embedding.word_embeddings",
+    "constant norm": "decoder.final_layernorm",
+    "zero head": "output_layer",
+    "zero projection": None,  # a layer may begin as the identity
+    "": None,
+}
+
+
+@pytest.mark.parametrize("fault", CONSTANT)
+@pytest.mark.parametrize("task", ["tensor", "statistics"])
+def test_the_unit_that_makes_the_output_constant_is_named(accmap: Run, tmp_path: Path, fault: str, task: str) -> None:
+    run(tmp_path / "dump", fault=fault, task=task)
+    run(tmp_path / "good")
+    found = accmap("dump", "scan", "dump", "--format", "json")
+    answer = json.loads(found.out)
+    (part,) = answer["parts"]
+    unit = CONSTANT[fault]
+    if unit is None or (task == "statistics" and fault == "constant embedding"):  # equal rows have no statistics
+        assert (found.code, answer["verdict"], part["constant"]) == (0, "finite", None)
+        return
+    assert (found.code, answer["verdict"]) == (1, "constant")
+    assert f".{unit}." in part["constant"]
+    assert part["constant"] in accmap("dump", "scan", "dump", "--lang", "zh").out
+    if task == "tensor":
+        compared = json.loads(accmap("dump", "compare", "dump", "good", "--format", "json").out)
+        (diverged,) = [one["first_divergence"] for one in compared["parts"]]
+        assert (diverged["a"], diverged["constant"]) == (part["constant"], ["a"])
+        assert "On side A its output is the same for every token" in accmap("dump", "compare", "dump", "good").out
+
+
 def test_a_backward_unit_does_not_make_a_nan_that_a_forward_one_was_given(accmap: Run, tmp_path: Path) -> None:
     run(tmp_path / "bad", task="statistics")
     path = tmp_path / "bad" / "step0" / "rank0" / "dump.json"

@@ -159,6 +159,12 @@ def _run(
         ups[1] = ups[1] * np.float32(1.01)
     if fault == "data":
         tokens[0, 1] += 1
+    if fault == "constant embedding":
+        table = table * 0 + table[:1]
+    if fault == "zero projection":
+        downs[1] = downs[1] * 0
+    if fault == "zero head":
+        head = head * 0
     epsilons = [0.1 if fault == "computation" and layer == 1 else 1e-6 for layer in range(LAYERS)]
 
     x = kept(table[tokens])
@@ -184,7 +190,7 @@ def _run(
         dump.forward(path, "TransformerLayer", [x], [after])
         saved.append((x, made, wide, active))
         x = after
-    last = kept(normalised(x, 1e-6))
+    last = kept(normalised(x, 1e-6) * (0 if fault == "constant norm" else 1))
     dump.forward("decoder.final_layernorm", kind["norm"], [x], [last])
     dump.forward("decoder", "TransformerBlock", [saved[0][0]], [last])
     logits = kept(last @ head)
