@@ -308,7 +308,9 @@ def difference(
     for side, letter in ((left, "a"), (right, "b")):
         spots = places_of(side).spots(name)
         values[f"{letter}_from"], values[f"{letter}_from_zh"] = describe_origin(side, name, spots).both()
-        notes += _notes(side, name, spots, primary=side is main, title=values[f"{letter}_side"])
+        for note in _notes(side, name, spots, primary=side is main, title=values[f"{letter}_side"]):
+            is_told = note.en == say.key_is(key=values[f"{letter}_from"], value=values[letter])
+            notes.append(note._replace(repeats=letter) if is_told else note)
     return Found(on(main, name), values, tuple(notes), (name,))
 
 

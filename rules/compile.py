@@ -184,10 +184,30 @@ def compiled_catalog() -> str:
         RULES=rows,
         COMPARED=compared,
         **columns(rules, fields),
+        CHANGES=changes_of_differences(rules, compared),
         KEYS=idle_keys(),
         OPEN=said,
         OWNED=tuple(name for rule in rules.values() if rule.get("owns") for name in rule.get("fields", ())),
     )
+
+
+def changes_of_differences(
+    rules: dict[str, dict[str, Any]], compared: dict[str, tuple[str, bool, Any]]
+) -> dict[str, dict[str, tuple[str, str] | None]]:
+    """The effect of a difference on the run by code, then by field or variant; the one under "" is for the rest."""
+    without = sorted({code for code, *_ in compared.values() if "changes" not in rules[code]})
+    assert not without, f"no `changes` in {without}: the effect of a difference on the run"
+    made: dict[str, dict[str, tuple[str, str] | None]] = {}
+    for code, rule in rules.items():
+        if "changes" in rule:
+            special: dict[str, Any] = rule.get("changes_of", {})
+            unknown = sorted(set(special) - set(rule.get("fields", ())) - set(rule.get("messages", ())) - set(compared))
+            assert not unknown, f"{code}: {unknown} are neither fields nor variants"
+            made[code] = {
+                "": _english_and_chinese(rule["changes"]),
+                **{name: texts and _english_and_chinese(texts) for name, texts in special.items()},
+            }
+    return made
 
 
 def idle_keys() -> dict[str, Any]:
@@ -209,6 +229,12 @@ def idle_keys() -> dict[str, Any]:
     return {**authored, "switched": tuple(switched), "together": together, "read_since": later}
 
 
+def _reasons(rule: dict[str, Any]) -> tuple[str, str]:
+    """The reason for a rule on its page: the effect of a difference, then the rest."""
+    parts = [_english_and_chinese(rule[name]) for name in ("changes", "why") if name in rule]
+    return " ".join(part[0] for part in parts), "".join(part[1] for part in parts)
+
+
 def compiled_pages() -> str:
     """The module that explains the rules."""
     rules, fields = catalog(), recipe_fields()
@@ -218,7 +244,7 @@ def compiled_pages() -> str:
         names = [name for name, owner in owners.items() if owner == code] or list(rule.get("fields", ()))
         pages[code] = {
             "what": _english_and_chinese(rule["what"]) if "what" in rule else None,
-            "why": _english_and_chinese(rule["why"]),
+            "why": _reasons(rule),
             "example": rule.get("example", {}),
             "instead": rule.get("instead", {}),
             "sources": tuple(rule.get("sources", ())),

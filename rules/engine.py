@@ -9,10 +9,10 @@ from ..schemas.diagnostic import EFFECTS, Diagnostic, Kind, Related, deduplicate
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..schemas.file_kind import SAID_FIRST, runs_inference, trains_gpt
 from ..schemas.megatron.forks import fork_of, in_doubt
-from ..schemas.message import verbatim
+from ..schemas.message import Words, verbatim
 from .adjustments import attribute_refusals, downgrade_inert_keys
 from .catalog.defects import advisories
-from .catalog_compiled import ROLES, YIELDS_TO
+from .catalog_compiled import CHANGES, ROLES, YIELDS_TO
 from .comparison import DIFFERENCES, differences
 from .messages_compiled import say
 from .places import places_of
@@ -218,7 +218,7 @@ class _Run:
         kind = self.selection.severity(kind)
         file, span = self._where(found.at)
         related = tuple(
-            Related(*self._where(note.at), note.en, note.zh)
+            Related(*self._where(note.at), note.en, note.zh, note.repeats)
             for note in found.notes
             if self.subject.side(note.at.side) is not None
         )
@@ -231,6 +231,8 @@ class _Run:
                 related,
                 found.fields or entry.fields,
                 *self._fixes(entry, found),
+                changes=_effect_of_difference(entry.code, found),
+                remedy=_instruction(entry, found),
             )
         )
 
@@ -261,6 +263,31 @@ class _Run:
         return _in_its_file(side.config.file, places_of(side).span(place))
 
 
+def _effect_of_difference(code: str, found: Found) -> Words | None:
+    """The effect of a difference on the run; None if the message of the rule or of the variant contains it."""
+    effects = CHANGES.get(code)
+    if effects is None or found.variant in _EFFECT_IN_MESSAGE:
+        return None
+    for name in (found.variant, *found.fields[:1]):
+        if name and name in effects:
+            return effects[name] and Words(*effects[name])
+    return Words(*effects[""])
+
+
+def _instruction(entry: Rule, found: Found) -> Words | None:
+    """The instruction for a difference without a fix."""
+    if entry.code not in CHANGES or "label" not in found.values:
+        return None
+    if found.variant.startswith("elsewhere"):
+        return say.check_that_equal()
+    is_computed = bool(found.fields) and found.fields[0].startswith("computed.")
+    return say.make_computed_equal() if is_computed else say.make_equal()
+
+
+_EFFECT_IN_MESSAGE = ("depends", "alike", "idle")
+"""Variants whose message tells the effect on the run."""
+
+
 def _in_its_file(file: str, span: Span | None) -> tuple[str, Span | None]:
     """A place of a configuration, which may lie in a file that its own one reads."""
     if span is not None and span.file is not None:
@@ -271,7 +298,7 @@ def _in_its_file(file: str, span: Span | None) -> tuple[str, Span | None]:
 def _where_it_stands(problem: Diagnostic) -> Diagnostic:
     """A reader's problem: a line of a file that is read names that file."""
     file, span = _in_its_file(problem.file, problem.span)
-    related = tuple(Related(*_in_its_file(one.file, one.span), one.en, one.zh) for one in problem.related)
+    related = tuple(Related(*_in_its_file(one.file, one.span), *one[2:]) for one in problem.related)
     return problem._replace(file=file, span=span, related=related)
 
 

@@ -6,6 +6,7 @@ from ..mapper.recipe.vocabulary import vocabulary
 from ..schemas.fast_records import TYPE_CHECKING, cast
 from ..schemas.message import Words
 from ..schemas.plain_values import in_full, short
+from ..schemas.shared_words import join_words
 from .messages_compiled import say
 from .places import places_of
 
@@ -86,11 +87,11 @@ def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> Words:
     field = side.field(name)
     if field is None or not spots:
         return say.not_given()
-    keys = ", ".join(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots if spot.is_written))
+    keys = join_words(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots if spot.is_written))
     if field.origin == "default" or not keys:
         return say.default_of(key=key_spelling(spots[0], side.framework))
     if field.origin == "explicit" and not _is_converted(field.value, [spot for spot in spots if spot.is_written]):
-        return Words(keys, keys)
+        return keys
     return say.from_keys(keys=keys)
 
 

@@ -39,6 +39,8 @@ class Note(NamedTuple):
     at: Place
     en: str
     zh: str
+    repeats: str = ""
+    """The side (`a` or `b`) whose key and value the message has, so that the place is all that is new here."""
 
 
 class Change(NamedTuple):

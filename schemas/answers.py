@@ -187,6 +187,12 @@ class DiagnosticJson(Open):
     alternatives: list[FixJson] = Field(
         description="Other fixes, each enough by itself: of a difference, those that change the other file."
     )
+    consequence: Annotated[str | None, Said("consequence")] = Field(
+        description="The effect of a difference on the run; null if the message contains it."
+    )
+    advice: Annotated[str | None, Said("advice")] = Field(
+        description="What to write: the description of the first fix, or of a change by hand."
+    )
     url: str | None = Field(description="The page of the code; null as long as the documentation is not published.")
 
 

@@ -34,6 +34,8 @@ class Related(NamedTuple):
     span: Span | None
     en: str
     zh: str
+    repeats: str = ""
+    """The side (`a` or `b`) whose key and value the message has; empty if the note has something new."""
 
 
 class Edit(NamedTuple):
@@ -72,6 +74,10 @@ class Diagnostic(NamedTuple):
     """The finding that this one follows from: one cause is one finding."""
     because_of: int | None = None
     """Its place in the list that both are handed out in."""
+    changes: Words | None = None
+    """The effect of a difference on the run, if the message does not contain it."""
+    remedy: Words | None = None
+    """The instruction for a person, if there is no fix."""
 
     @property
     def mark(self) -> Mark:
@@ -91,6 +97,22 @@ class Diagnostic(NamedTuple):
     def message(self, language: Language = "en") -> str:
         """The sentence for a person."""
         return self.kind.message(dict(self.values), language)
+
+    def consequence(self, language: Language = "en") -> str | None:
+        """The effect on the run as a sentence; None for advice, and if the message contains it."""
+        return None if self.changes is None or self.effect == "advice" else self.changes.text(language)
+
+    def advice(self, language: Language = "en") -> str | None:
+        """The instruction as a sentence: the description of the first fix; None if the message contains it."""
+        for fix in self.fixes:
+            return fix.zh if language == "zh" else fix.en
+        is_needed = self.remedy is not None and self.because is None and self.effect != "advice"
+        return self.remedy.text(language) if is_needed and self.remedy is not None else None
+
+    def sentences(self, language: Language = "en") -> str:
+        """The message and the effect on the run, for a format that shows the fix elsewhere."""
+        parts = (self.message(language), self.consequence(language))
+        return ("" if language == "zh" else " ").join([part for part in parts if part])
 
     def words(self) -> Words:
         """The sentence in both languages, for another message that holds it."""

@@ -233,10 +233,10 @@ class _Editor:
     def _message(self, entry: Diagnostic, followers: Sequence[Diagnostic]) -> str:
         """The sentence of a finding, and a line with the codes of those that follow from it."""
         if not followers:
-            return entry.message(self.language)
+            return entry.sentences(self.language)
         codes = ", ".join(dict.fromkeys([one.kind.code for one in followers]))
         counted = follower_count(entry, followers, self.language)
-        return f"{entry.message(self.language)}\n{counted}{in_brackets(codes, self.language)}"
+        return f"{entry.sentences(self.language)}\n{counted}{in_brackets(codes, self.language)}"
 
     def actions(self, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         """The fixes of what is found in a range, and that of all that can be mended safely."""

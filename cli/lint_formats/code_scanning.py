@@ -122,7 +122,7 @@ def _result(
         "ruleId": entry.kind.code,
         "ruleIndex": codes.index(entry.kind.code),
         "level": _LEVELS[entry.kind.severity],
-        "message": {"text": entry.message(language)},
+        "message": {"text": entry.sentences(language)},
         "locations": [_sarif_location(entry.file, entry.span)],
         "properties": properties,
     }

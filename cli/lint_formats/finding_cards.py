@@ -99,7 +99,7 @@ def finding_card(entry: Diagnostic, more: Sequence[Diagnostic], report: Report, 
         Words(f" {entry.kind.name} "),
         Words(severity, tone=TONES[entry.kind.severity]),
     ]
-    parts: list[Part] = [note(entry.message(language)), *_place_parts(entry.file, entry.span, "", report)]
+    parts: list[Part] = [note(entry.sentences(language)), *_place_parts(entry.file, entry.span, "", report)]
     for number, place in enumerate(entry.related):
         remark = place.zh if language == "zh" else place.en
         parts += _place_parts(place.file, place.span, remark, None if number else report)

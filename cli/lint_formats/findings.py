@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ...rules.repairs import Hunk
     from ...schemas.diagnostic import Diagnostic, Edit, Fix, Language
+    from ...schemas.message import Words
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
 
@@ -203,7 +204,7 @@ def from_what(cause: Diagnostic, language: Language) -> str:
 def messages(found: Sequence[Diagnostic], language: Language) -> list[tuple[Diagnostic, str]]:
     """Every finding with its sentence, the causes first: where only so many are shown, they are the ones."""
     causes = causes_of(found)
-    heads = [(entry, entry.message(language)) for entry, cause in zip(found, causes, strict=True) if cause is None]
+    heads = [(entry, entry.sentences(language)) for entry, cause in zip(found, causes, strict=True) if cause is None]
     followers = [
         (entry, entry.message(language) + from_what(found[cause], language))
         for entry, cause in zip(found, causes, strict=True)
@@ -229,23 +230,33 @@ def fix_lines(
     """
     from ...rules.repairs import hunks_of
 
-    colon, sources = mark("colon", language), report.sources
-    other = say.fix_side(side="a" if report.fix_side == "b" else "b").text(language) if entry.fix is None else ""
+    sources = report.sources
+    other = ("a" if report.fix_side == "b" else "b") if entry.fix is None else ""
     if not entry.fixes and (blank := _blank_of(entry, sources)) is not None:
-        yield f"  {paint(say.fill_in().text(language), 'green', colour)}{colon}".rstrip(), "    "
+        yield f"  {paint(say.fill_in().text(language), 'green', colour)}", "    "
         yield from _indented_diff(blank, colour, "")
     for number, fix in enumerate(entry.fixes):
-        name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
-        head = paint((say.or_fix() if number else name).text(language) + other, "green", colour)
         hunks = hunks_of(fix.edits, sources)
         if hunks:
-            files = list_words(list(dict.fromkeys(hunk.file for hunk in hunks)), language)
-            head += say.fix_in(files=files).text(language) + colon
+            head = paint(_instruction(fix, hunks, other, is_other=number > 0).text(language), "green", colour)
             for line, indent in _lines_of_fix(entry, fix, hunks, shown, _Look(sources, language, colour)):
                 yield f"{head and f'  {head}'}{line}".rstrip(), indent
                 head = ""
         else:
-            yield f"  {head}{colon}{fix.zh if language == 'zh' else fix.en}", "    "
+            yield f"  {fix.zh if language == 'zh' else fix.en}", "    "
+
+
+def _instruction(fix: Fix, hunks: Sequence[Hunk], fix_side: str, *, is_other: bool) -> Words:
+    """The sentence before the edit: what to do with which file, and the fix that does it."""
+    files = ", ".join(dict.fromkeys(hunk.file for hunk in hunks))
+    name = say.fix() if fix.applicability == "safe" else say.unsafe_fix()
+    if fix_side:
+        name = say.with_fix_side(fix=name, side=fix_side)
+    if not any(hunk.before for hunk in hunks):
+        return say.or_add(files=files) if is_other else say.add(files=files, fix=name)
+    if not any(hunk.after for hunk in hunks):
+        return say.or_remove(files=files) if is_other else say.remove(files=files, fix=name)
+    return say.or_change(files=files) if is_other else say.change(files=files, fix=name)
 
 
 class _Look(NamedTuple):

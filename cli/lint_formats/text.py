@@ -12,7 +12,7 @@ import os
 from ...schemas.border.text_output import page, paint, shell_word, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.file_kind import NOT_TRANSLATED
-from ...schemas.shared_words import in_brackets
+from ...schemas.shared_words import in_brackets, list_words
 from ..terminal import columns, line_limit, wants_colour, wrap
 from .findings import (
     GROUPS,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from ...schemas.border.text_output import Outgoing
-    from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.diagnostic import Diagnostic, Language, Related
     from ...schemas.source import SourceText, Span
     from ..linting.linter import Report
     from .findings import ShownFixes
@@ -289,18 +289,37 @@ def _head_line(entry: Diagnostic, view: _View) -> str:
 def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
     """A finding: its sentences, its line, its other places (with their lines if all is asked for), and its edit."""
     yield from wrap(f"{_head_line(entry, view)} {entry.kind.name}", view.limit, "  ")
-    yield from wrap(f"  {entry.message(view.language)}", view.limit, "  ")
+    message, related = entry.message(view.language), entry.related
+    if not view.report.shows_all:
+        message, related = _with_place(entry, view.language)
+    for sentence in (message, entry.consequence(view.language)):
+        if sentence is not None:
+            yield from wrap(f"  {sentence}", view.limit, "  ")
     # A file that cannot be parsed ends at such a place, and its line is to be seen.
     if entry.kind.code.startswith("SYN") or not is_absent(entry.file, entry.span, view.report.sources):
         yield from _source_frame(entry.file, entry.span, view, _STYLES[entry.kind.severity])
-    for place in entry.related:
+    for place in related:
         note = place.zh if view.language == "zh" else place.en
         shown = f"  {paint(place_of(place.file, place.span), 'dim', view.colour)}: {note}"
         yield from wrap(shown, view.limit, "    ")
         if view.report.shows_all and not is_absent(place.file, place.span, view.report.sources):
             yield from _source_frame(place.file, place.span, view, "cyan")
+    if not entry.fixes and (advice := entry.advice(view.language)) is not None:
+        yield from wrap(f"  {advice}", view.limit, "  ")
     for line, indent in fix_lines(entry, view.report, view.language, view.colour, view.shown):
         yield from wrap(line, view.limit, indent)
+
+
+def _with_place(entry: Diagnostic, language: Language) -> tuple[str, Sequence[Related]]:
+    """The message with the other side's place beside its key, and the places that still need a line."""
+    repeated = next((place for place in entry.related if place.repeats), None)
+    if repeated is None:
+        return entry.message(language), entry.related
+    values = dict(entry.values)
+    origin = f"{repeated.repeats}_from_zh" if language == "zh" else f"{repeated.repeats}_from"
+    place = repeated.file if repeated.span is None else f"{repeated.file}:{repeated.span.line}"
+    values[origin] = list_words([str(values[origin]), place], language, "clause")
+    return entry.kind.message(values, language), [place for place in entry.related if place is not repeated]
 
 
 def _source_frame(file: str, span: Span | None, view: _View, style: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ from ...mapper.recipe.reading import side_of
 from ...mappings.tables import table
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.plain_values import is_mapping
+from ...schemas.shared_words import join_words
 from ..comparison import DIFFERENCES, differences, side_values, with_repair
 from ..messages_compiled import say
 from ..naming import display_value, key_spelling, labels
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import SideName
+    from ...schemas.message import Words
     from ..subject import Side, Subject
 
 _ROWS: dict[tuple[SideName, str], dict[str, list[int]]] = {}
@@ -246,10 +248,10 @@ def _has_difference(subject: Subject, name: FieldName) -> bool:
     return row is not None and row.status == "different" and row.counts is not False
 
 
-def _source_keys(side: Side, name: FieldName) -> str:
+def _source_keys(side: Side, name: FieldName) -> Words:
     """The keys of the file itself that a formula asked for, as the file spells them."""
     spots = _source_spots(side, name)
-    return ", ".join(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots))
+    return join_words(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots))
 
 
 def _source_spots(side: Side, name: FieldName) -> list[Spot]:

@@ -121,7 +121,7 @@ python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 -
 def test_a_placeholder_is_shown_with_a_blank(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "one.sh").write_text(PLACEHOLDER)
     shown = block_of("MAP003", capsys, "one.sh")
-    assert '  fill in:\n    - SAVE="your save path"\n    + SAVE="<--save>"   one.sh:1\n' in shown
+    assert '  Fill in:\n    - SAVE="your save path"\n    + SAVE="<--save>"   one.sh:1\n' in shown
 
 
 def test_a_fix_of_the_other_file_names_its_option(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -129,7 +129,7 @@ def test_a_fix_of_the_other_file_names_its_option(folder: Path, capsys: pytest.C
     path.write_text(path.read_text().replace("    --hidden-dropout 0.0\n", ""))
     # a dropout in the YAML would be a finding of its own
     shown = block_of("NET022", capsys, SCRIPT, YAML)
-    assert "  fix (unsafe) with --fix-side a in planted/megatron.sh:\n    + --hidden-dropout 0.0" in shown
+    assert "  Add to planted/megatron.sh (unsafe fix, --fix-side a):\n    + --hidden-dropout 0.0" in shown
 
 
 @pytest.mark.usefixtures("folder")
@@ -222,7 +222,7 @@ def test_a_fix_that_is_shown_is_referred_to(folder: Path, capsys: pytest.Capture
     main(["lint", "--no-cache", SCRIPT, YAML])
     shown = capsys.readouterr().out
     assert shown.count("+   type: CosineWithWarmUpLR") + shown.count("+ type: CosineWithWarmUpLR") == 1
-    assert "mends this, too" in shown
+    assert "see the fix under" in shown
 
 
 def test_what_has_no_fix_is_accepted_by_the_words_that_are_shown(
@@ -245,8 +245,8 @@ def test_what_has_no_fix_is_accepted_by_the_words_that_are_shown(
         return [entry["code"] for entry in found if entry["severity"] != "info"]
 
     assert loud() == ["DAT004"]
-    line = next(one for one in block_of("DAT004", capsys, SCRIPT, YAML).split("\n") if "to accept it" in one)
-    place = re.fullmatch(rf"  to accept it, write above line (\d+) of {YAML}: (.*)", line)
+    line = next(one for one in block_of("DAT004", capsys, SCRIPT, YAML).split("\n") if "To accept it" in one)
+    place = re.fullmatch(rf"  To accept it, write above line (\d+) of {YAML}: (.*)", line)
     assert place is not None
     lines = (folder / YAML).read_text().split("\n")
     lines.insert(int(place[1]) - 1, place[2])

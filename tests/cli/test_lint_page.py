@@ -70,14 +70,44 @@ def test_every_error_and_warning_is_shown_whole(
         assert "…" not in page
         if where == "terminal":
             assert max(map(columns, page.splitlines())) <= 80
-        together = joined(page)
+        together = re.sub(r"[,，]planted/megatron\.sh:\d+(?=[)）])", "", joined(page))  # beside a key
         for entry in found:
             if entry["because_of"] is None and entry["severity"] != "info":
                 assert joined(entry["message"]) in together
+                assert joined(entry["consequence"] or "") in together
                 for place in entry["related"]:
-                    assert joined(f"{place['file']}:{place['span']['line']}") in together
+                    assert joined(f"{place['file']}:{place['span']['line']}") in joined(page)
         last = joined(Path(asked[1]).read_text("utf-8").splitlines()[-1])
         assert last in together.translate({ord("|"): "", ord("^"): ""}) or asked is words
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.usefixtures("folder")
+def test_a_difference_is_told_in_three_parts(language: str, accmap) -> None:
+    """Both values with both places, the effect on the run, and the instruction with its edit, in this order."""
+    files = "planted/megatron.sh", "planted/mindformers.yaml"
+    words = ("lint", *files, "--lang", language)
+    found = json.loads(accmap(*words, "--format", "json").out)["diagnostics"]
+    blocks = accmap(*words).out.split("\n\n")
+    differences = [
+        entry
+        for entry in found
+        if entry["because_of"] is None and entry["severity"] == "error" and entry["consequence"] is not None
+    ]
+    assert len(differences) >= 5
+    for entry in differences:
+        head = f"{entry['file']}:{entry['span']['line']}:{entry['span']['column']}: "
+        (block,) = (one for one in blocks if one.startswith(head) and f"[{entry['code']}]" in one.split("\n")[0])
+        lines = block.split("\n")
+        assert lines[2] == f"  {entry['consequence']}"
+        other = next(file for file in files if file != entry["file"])
+        assert f"{other}:" in lines[1] or f"  {other}:" in block
+        after = block.partition(lines[2])[2]
+        if entry["fix"] or entry["alternatives"]:
+            assert re.search(r"\n  (Change|Add to|Remove from|修改|在|从) .*[:：]\n    [-+] ", after)
+            assert entry["advice"] == (entry["fix"] or entry["alternatives"][0])["description"]
+        else:
+            assert f"\n  {entry['advice']}\n" in f"{after}\n"
 
 
 @pytest.mark.parametrize(

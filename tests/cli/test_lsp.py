@@ -191,7 +191,8 @@ def test_an_editor_is_told_what_lint_says(editor: Callable[..., Editor], accmap:
         for entry, known in zip(found, expected, strict=True):
             span = known["span"]
             collapsed = [follower for follower in followers if told[follower["because_of"]] is known]
-            assert entry["message"].partition("\n")[0] == known["message"]
+            sentences = " ".join(filter(None, (known["message"], known["consequence"])))
+            assert entry["message"].partition("\n")[0] == sentences
             assert all(follower["code"] in entry["message"] for follower in collapsed)
             assert known["url"] is None
             assert "codeDescription" not in entry
