@@ -1,7 +1,8 @@
 """Help pages, written from the option table; and shell completion, for which Typer is built from the same table.
 
-A page shows the options by group, those of a folded group by name alone, and examples that run. Typer would take most
-of the time of a page, so that it is imported for completion alone.
+The build writes the manual pages and `docs/commands.md` from the same rows (`products`). A page shows the options by
+group, those of a folded group by name alone, and examples that run. Typer would take most of the time of a page, so
+that it is imported for completion alone.
 """
 
 from __future__ import annotations
@@ -50,6 +51,131 @@ def run_application(words: Sequence[str]) -> int:
     name = next((one for one in names if one in all_commands() or group_members(one)), "")
     emit(page(_page(name, _asked_group(given), language)))
     return 0
+
+
+def products() -> dict[str, str]:
+    """A manual page for each command, and one document of all commands, in both languages."""
+    made: dict[str, str] = {}
+    languages: tuple[tuple[Language, str, str], ...] = (("en", "", ""), ("zh", "zh_CN/", ".zh-CN"))
+    for language, folder, suffix in languages:
+        for name in ("", *all_commands()):
+            lines = _manual_page(name, language)
+            made[f"docs/man/{folder}{_manual_name(name)}.1"] = "\n".join(lines) + "\n"
+        made[f"docs/commands{suffix}.md"] = "\n".join(_commands_document(language)) + "\n"
+    return made
+
+
+def _manual_name(name: str) -> str:
+    return f"accmap {name}".strip().replace(" ", "-")
+
+
+def _manual_page(name: str, language: Language) -> Iterator[str]:
+    """One command, or all by topic, as `man` reads it."""
+    word, command = say.page("manual", language), all_commands().get(name)
+    summary = say.page("help", language)("about") if command is None else _summary(command, language)
+    operands = say.page("help", language)("command") if command is None else command.operands
+    usage = f"accmap {name}".rstrip() + f" {say.page('help', language)('options_of_usage')} {operands}".rstrip()
+    yield from (f'.TH "{_manual_name(name)}" "1" "" "accmap"', ".ad l")
+    yield from (f".SH {word('name')}", _roff(f"{_manual_name(name)} - {summary.rstrip(_STOPS)}"))
+    yield from (f".SH {word('synopsis')}", _roff(usage))
+    if command is None:
+        yield from _manual_groups(_topic_rows(language), language)
+    else:
+        yield from _manual_groups(_option_rows(command, language).values(), language)
+        yield from (f".SH {say.page('help', language)('examples')}", ".nf", *map(_roff, EXAMPLES[name]), ".fi")
+    exits = (word("exit_0"), word("exit_1"), word("exit_2"), word("exit_3"))
+    variables = {
+        "ACCMAP_LANG": word("language"), "ACCMAP_PAGER": word("pager"), "ACCMAP_CACHE_DIR": word("cache"),
+        "NO_COLOR": word("colour"),
+    }  # fmt: skip
+    yield f".SH {word('exit')}"
+    yield from _manual_rows((str(code), text) for code, text in enumerate(exits))
+    yield f".SH {word('environment')}"
+    yield from _manual_rows(variables.items())
+    related = [_manual_name(other) for other in ("", *all_commands()) if other != name and (not name or not other)]
+    yield from (f".SH {word('see')}", _roff(", ".join(f"{one}(1)" for one in related)))
+
+
+def _manual_groups(groups: Iterable[tuple[str, Sequence[tuple[str, str]]]], language: Language) -> Iterator[str]:
+    yield f".SH {say.page('manual', language)('description')}"
+    for heading, rows in groups:
+        yield f".SS {_roff(heading)}"
+        yield from _manual_rows(rows)
+
+
+def _manual_rows(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, text in rows:
+        yield from (".TP", f".B {_roff(name)}", _roff(text))
+
+
+def _roff(text: str) -> str:
+    """Text that `man` shows as it is: backslashes and hyphens are escaped, and no line is a request."""
+    escaped = text.replace("\\", "\\e").replace("-", "\\-")
+    return f"\\&{escaped}" if escaped[:1] in (".", "'") else escaped
+
+
+def _option_rows(command: Command, language: Language) -> dict[str, tuple[str, list[tuple[str, str]]]]:
+    """The heading and the options of each group, by its name, in the order of the groups."""
+    otherwise, rows = DEFAULT_OF[command.name], dict[str, tuple[str, list[tuple[str, str]]]]()
+    options = {
+        name: [one for one in options_of(command) if GROUP_OF[command.name][one.dest] == name] for name in GROUPS
+    }
+    for name, members in options.items():
+        if members:
+            listed = [_row(option, otherwise.get(option.dest), language) for option in members]
+            rows[name] = _words_of(GROUPS[name], language), listed
+    return rows
+
+
+def _topic_rows(language: Language) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """The heading of each topic and its commands."""
+    for topic, texts in TOPICS.items():
+        members = [command for name, command in all_commands().items() if TOPIC_OF[name] == topic]
+        yield _words_of(texts, language), [(one.name, _summary(one, language)) for one in members]
+
+
+def _commands_document(language: Language) -> Iterator[str]:
+    """Every command with its options as a document; groups that most commands share stand once, at the end."""
+    word = say.page("manual", language)
+    other = "[English](commands.md)" if language == "zh" else "[\u4e2d\u6587](commands.zh-CN.md)"
+    yield from (f"# {word('title')}", "", other, "", word("about"), "")
+    shared: dict[str, dict[str, str]] = {}
+    for topic, texts in TOPICS.items():
+        yield from (f"## {_words_of(texts, language)}", "")
+        for name, command in all_commands().items():
+            if TOPIC_OF[name] == topic:
+                yield from _command_section(command, language)
+                for group, (_, rows) in _option_rows(command, language).items():
+                    if GROUPS[group][2]:
+                        shared[group] = {**dict(rows), **shared.get(group, {})}
+    yield from (f"## {word('shared')}", "", word("shared_about"), "")
+    for group, rows in shared.items():
+        yield from (f'### <a id="{group}"></a>{_words_of(GROUPS[group], language)}', "")
+        yield from _option_table(rows.items(), language)
+        yield ""
+
+
+def _command_section(command: Command, language: Language) -> Iterator[str]:
+    """One command: its use, its own options, the names of those that stand at the end, and its examples."""
+    word, groups = say.page("help", language), _option_rows(command, language)
+    yield from (f"### accmap {command.name}", "", _summary(command, language), "")
+    yield from (f"`{f'accmap {command.name} {command.operands}'.rstrip()}`", "")
+    own = [row for group, (_, rows) in groups.items() if not GROUPS[group][2] for row in rows]
+    yield from _option_table(own, language)
+    for group, (heading, rows) in groups.items():
+        if GROUPS[group][2]:
+            names = [next(one for one in row[0].replace(",", "").split() if one.startswith("--")) for row in rows]
+            yield f"| [{heading}](#{group}) | {' '.join(f'`{one}`' for one in names)} |"
+    yield from ("", word("examples") + word("colon"), "", *(f"- `{line}`" for line in EXAMPLES[command.name]), "")
+
+
+def _option_table(rows: Iterable[tuple[str, str]], language: Language) -> Iterator[str]:
+    yield from (f"| {say.page('manual', language)('option')} | |", "| --- | --- |")
+    yield from (f"| `{names}` | {_cell(text)} |" for names, text in rows)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def _asked_group(given: Sequence[str]) -> str | None:

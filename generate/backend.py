@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from setuptools import build_meta
@@ -9,11 +10,10 @@ from setuptools.build_meta import (
     get_requires_for_build_editable,
     get_requires_for_build_sdist,
     get_requires_for_build_wheel,
-    prepare_metadata_for_build_editable,
-    prepare_metadata_for_build_wheel,
 )
 
-from .checkout import import_from_checkout
+from .checkout import ROOT, import_from_checkout
+from .products import INDEX_README, index_readme, write
 
 __all__ = [
     "build_editable", "build_sdist", "build_wheel", "get_requires_for_build_editable", "get_requires_for_build_sdist",
@@ -22,7 +22,8 @@ __all__ = [
 
 
 def build_wheel(*arguments: Any, **options: Any) -> str:
-    """As setuptools does."""
+    """As setuptools does; the files have one fixed time, so that two builds of one commit are the same bytes."""
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")  # the first time that a zip archive can hold
     _make()
     return build_meta.build_wheel(*arguments, **options)
 
@@ -39,8 +40,22 @@ def build_sdist(*arguments: Any, **options: Any) -> str:
     return build_meta.build_sdist(*arguments, **options)
 
 
+def prepare_metadata_for_build_wheel(*arguments: Any, **options: Any) -> str:
+    """As setuptools does; of the products the metadata hold the README alone."""
+    _write_readme()
+    return build_meta.prepare_metadata_for_build_wheel(*arguments, **options)
+
+
+def prepare_metadata_for_build_editable(*arguments: Any, **options: Any) -> str:
+    """As setuptools does; of the products the metadata hold the README alone."""
+    _write_readme()
+    return build_meta.prepare_metadata_for_build_editable(*arguments, **options)
+
+
+def _write_readme() -> None:
+    (ROOT / INDEX_README).write_text(index_readme(), "utf-8")
+
+
 def _make() -> None:
     import_from_checkout()
-    from .products import write
-
     write()

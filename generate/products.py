@@ -6,8 +6,11 @@ in this order, because the later ones import what the earlier ones made.
 
 from __future__ import annotations
 
+import re
 from importlib import import_module, invalidate_caches
 from typing import TYPE_CHECKING
+
+from yaml import safe_load
 
 from .checkout import ROOT
 
@@ -37,14 +40,44 @@ MAKERS = (
     "evidence.answers",
     "evidence.codes",
     "cli.compile_options",
+    "cli.help_pages",
     "cli.outputs",
     "cli.compile_schemas",
 )
 ONLY_MADE = (
     "docs/rules/*",
+    "docs/man/**/*.1",
     *(f"{room}/**/*_compiled.py" for room in ("schemas", "mappings", "mapper", "rules", "verifier", "evidence")),
 )
 """Where every file is a product: one that nothing makes any more goes."""
+INDEX_README = "generate/index_readme.md"
+MOVED = {"README": "index", "SECURITY": "promises", "CHANGELOG": "changelog", "CONTRIBUTING": "contributing"}
+"""Documents beside docs/, and the names of their pages on the site."""
+
+
+def index_readme() -> str:
+    """README for an index page of packages, where a relative link is dead.
+
+    Links and pictures lead to the site. As long as the site has no address, pictures are left out and a link is text.
+    """
+    addresses = (ROOT / "schemas" / "addresses.yaml").read_text("utf-8")
+    return with_full_links((ROOT / "README.md").read_text("utf-8"), safe_load(addresses)["SITE"])
+
+
+def with_full_links(text: str, site: str | None) -> str:
+    """A document of the top folder with links to the pages of a site."""
+
+    def page(link: re.Match[str]) -> str:
+        name, chinese, anchor = link[2].removeprefix("docs/"), link[3], link[4] or ""
+        page = MOVED.get(name, name)
+        folder = f"{site}/{'zh/' if chinese else ''}{'' if page == 'index' else f'{page}/'}"
+        return f"{link[1]}({folder}{anchor})"
+
+    if site is None:
+        text = re.sub(r"^ *!\[[^\]]*\]\((?!https?:)[^)]*\)\n+", "", text, flags=re.MULTILINE)
+        return re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]*\)", r"\1", text)
+    text = re.sub(r"(!\[[^\]]*\])\(docs/(pictures/[^)]*)\)", rf"\1({site}/\2)", text)
+    return re.sub(r"(\[[^\]]+\])\((?!https?:)([\w./-]+?)(\.zh-CN)?\.md(#[^)]*)?\)", page, text)
 
 
 def make_products() -> Iterator[Mapping[str, str]]:
@@ -52,6 +85,7 @@ def make_products() -> Iterator[Mapping[str, str]]:
     for name in MAKERS:
         invalidate_caches()
         yield import_module(f"accmap.{name}").products()
+    yield {INDEX_README: index_readme()}
 
 
 def write() -> list[str]:

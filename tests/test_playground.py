@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import http.server
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -29,7 +28,10 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if shutil.which("npm") is None:
         pytest.skip("no npm here")
     folder = tmp_path_factory.mktemp("playground")
-    subprocess.run([sys.executable, str(ROOT / "tools" / "build_playground.py"), str(folder)], check=True)
+    sys.path.insert(0, str(ROOT / "tools"))
+    import build_site
+
+    build_site.build_playground(folder)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -51,6 +51,20 @@ def test_every_document_is_there_in_both_languages(site: Path) -> None:
             assert re.search(r'<html lang="zh"' if language else r'<html lang="en"', text), name
 
 
+def test_the_links_and_pictures_of_an_index_page_are_there(site: Path) -> None:
+    from generate.products import with_full_links
+
+    for name in ("README.md", "README.zh-CN.md"):
+        text = with_full_links((ROOT / name).read_text("utf-8"), BASE)
+        links = re.findall(rf"\]\({BASE}/([^)#]*)(?:#([^)]*))?\)", text)
+        assert len(links) > 40
+        for path, anchor in links:
+            target = site / path
+            page = target / "index.html" if target.is_dir() else target
+            assert page.is_file(), path
+            assert not anchor or f'id="{anchor}"' in page.read_text("utf-8"), (path, anchor)
+
+
 def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     wanted = r'<(?:script|img|iframe)[^>]+src="(https?:)?//|<link[^>]+rel="stylesheet"[^>]+href="(https?:)?//'
     pages = list(site.rglob("*.html"))

@@ -17,6 +17,8 @@ for module in pkgutil.walk_packages(accmap.__path__, "accmap."):
         continue
     importlib.import_module(module.name)
 
+for manual in ("man1/accmap.1", "man1/accmap-lint.1", "zh_CN/man1/accmap.1"):
+    assert (Path(sys.prefix) / "share" / "man" / manual).is_file(), manual
 command = Path(sys.executable).with_name("accmap")
 files = sorted(Path("examples").glob("*/megatron.sh")) + sorted(Path("examples").glob("*/mindformers.yaml"))
 assert files, "no examples"

@@ -1,24 +1,33 @@
-"""Build the documentation site: every page of docs/ in both languages, one page for each rule.
+"""Build the documentation site, and the playground: a page that runs accmap in the browser.
 
-    python tools/build_site.py FOLDER [--serve]
+    python tools/build_site.py FOLDER [--playground] [--serve]
 
 The pages are the files of docs/ as a reader of the repository has them; this puts the README in front of them, gives
 each rule's languages a page of their own, and lets MkDocs make the site, with every warning as an error. It needs
 mkdocs-material and mkdocs-static-i18n: MkDocs is the one site builder that takes the pages as they are, finds Chinese
 words in its search, and has both languages of a page under one address.
+
+The playground is FOLDER/html/playground and needs npm. It is static and asks no other host: Python (Pyodide), accmap's
+wheel, PyYAML and the examples lie beside it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from generate.products import MOVED  # noqa: E402
+
 TOPICS = {
     ("Start", "开始"): ["index", "glossary", "lint", "convert", "upgrade", "dynamic"],
     ("Read and write", "读取与写出"): ["pair", "huggingface", "dialects", "recognition", "matrix", "guide-coverage"],
@@ -27,13 +36,17 @@ TOPICS = {
     ],
     ("Real runs", "实际训练"): ["logs", "dump", "weights", "data", "check", "doctor", "evidence-codes"],
     ("In your tools", "集成"): ["ci", "editors", "agents", "python", "configuration", "suppressions", "plugins"],
-    ("Reference", "参考"): ["schema", "defects", "compared", "security", "promises", "changelog"],
+    ("Reference", "参考"): ["commands", "schema", "defects", "compared", "security", "promises", "changelog"],
     ("For contributors", "参与开发"): ["architecture", "mapping-rows", "contributing"],
 }  # fmt: skip
 """Every page but those of the rules, by topic; a page that is missing here fails the build."""
-MOVED = {"README": "index", "SECURITY": "promises", "CHANGELOG": "changelog", "CONTRIBUTING": "contributing"}
-"""Documents beside docs/, and the names of their pages."""
 RULES = ("Rules", "规则")
+SLUGIFY = '!!python/object/apply:pymdownx.slugs.slugify {"kwds": {"case": "lower"}}'
+"""Anchors as GitHub makes them: MkDocs' own leave Chinese characters out."""
+PICTURES = ROOT / "docs" / "pictures"
+PLAYGROUND = ROOT / "playground"
+RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
+"""What a browser loads of Pyodide."""
 
 
 def prepare(folder: Path) -> Path:
@@ -41,6 +54,7 @@ def prepare(folder: Path) -> Path:
     pages = folder / "pages"
     shutil.rmtree(pages, ignore_errors=True)
     (pages / "rules").mkdir(parents=True)
+    shutil.copytree(PICTURES, pages / "pictures")
     for path in sorted((ROOT / "docs").glob("*.md")):
         _write(pages, path.name, path.read_text("utf-8"))
     for name, page in MOVED.items():
@@ -63,7 +77,8 @@ def _write(pages: Path, name: str, text: str) -> None:
     """One page. Links to documents lead to their pages; those to the other language and to files of other kinds go."""
     text = re.sub(r"\[(?:中文|English)\]\([^)]*\)(?: · )?", "", text)
     text = re.sub(r"\]\((?:\.\./)?(?:docs/)?([\w./-]+?)(\.zh-CN)?\.md(#[^)]*)?\)", _link, text)
-    text = re.sub(r"\[([^]]+)\]\((?!https?:|#|[\w-]+(?:/[\w-]+)?\.md)[^)]+\)", r"\1", text)
+    text = re.sub(r"\]\((?:docs/)?(pictures/[\w.-]+)\)", r"](\1)", text)
+    text = re.sub(r"\[([^]]+)\]\((?!https?:|#|pictures/|[\w-]+(?:/[\w-]+)?\.md)[^)]+\)", r"\1", text)
     (pages / name.replace(".zh-CN.md", ".zh.md")).write_text(text, "utf-8")
 
 
@@ -113,7 +128,9 @@ def _configuration(folder: Path, rules: list[tuple[str, tuple[str, str]]]) -> Pa
                 )
             ],
         },
-        "markdown_extensions": ["tables", "admonition", "pymdownx.highlight", "pymdownx.superfences", "toc"],
+        "markdown_extensions": [
+            "tables", "admonition", "pymdownx.highlight", "pymdownx.superfences", {"toc": {"slugify": "SLUGIFY"}},
+        ],
         "validation": {"links": {"anchors": "warn", "absolute_links": "warn"}, "nav": {"omitted_files": "warn"}},
         "plugins": [
             {"search": {"lang": ["en", "zh"], "separator": r"[\s\-_.]+"}},
@@ -127,19 +144,79 @@ def _configuration(folder: Path, rules: list[tuple[str, tuple[str, str]]]) -> Pa
             }},
         ],
     }  # fmt: skip
-    path.write_text(json.dumps(content, ensure_ascii=False, indent=1), "utf-8")
+    text = json.dumps(content, ensure_ascii=False, indent=1)
+    path.write_text(text.replace('"SLUGIFY"', SLUGIFY), "utf-8")
     return path
+
+
+def build_playground(folder: Path) -> None:
+    """Write the playground and everything that it loads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    _call("npm", "ci", "--silent", "--no-audit", "--no-fund", place=PLAYGROUND)
+    _call("npm", "run", "--silent", "check", place=PLAYGROUND)
+    _call("npm", "run", "--silent", "bundle", "--", f"--outdir={folder.resolve()}", place=PLAYGROUND)
+    runtime = folder / "pyodide"
+    runtime.mkdir(exist_ok=True)
+    for name in RUNTIME:
+        shutil.copy(PLAYGROUND / "node_modules" / "pyodide" / name, runtime)
+    _write_wheel(folder)
+    _write_yaml(folder)
+    names = _copy_examples(folder)
+    page = (PLAYGROUND / "index.html").read_text("utf-8")
+    options = "".join(f"<option>{name}</option>" for name in names)
+    (folder / "index.html").write_text(page.replace("<!--examples-->", options), "utf-8")
+    shutil.copy(PLAYGROUND / "style.css", folder)
+
+
+def _call(*words: str, place: Path = ROOT) -> None:
+    subprocess.run(words, cwd=place, check=True)
+
+
+def _write_wheel(folder: Path) -> None:
+    """The wheel of this checkout, which is a zip archive."""
+    dist = folder / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    _call(sys.executable, "-m", "build", "--quiet", "--no-isolation", "--wheel", "--outdir", str(dist), ".")
+    (wheel,) = dist.glob("*.whl")
+    shutil.move(wheel, folder / "accmap.zip")
+    dist.rmdir()
+
+
+def _write_yaml(folder: Path) -> None:
+    """PyYAML without its C part, which a browser cannot load."""
+    spec = importlib.util.find_spec("yaml")
+    assert spec is not None
+    assert spec.origin is not None
+    with zipfile.ZipFile(folder / "yaml.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(Path(spec.origin).parent.glob("*.py")):
+            archive.write(path, f"yaml/{path.name}")
+
+
+def _copy_examples(folder: Path) -> list[str]:
+    """The pairs of examples/, the one with planted faults first."""
+    pairs = [path.parent for path in sorted((ROOT / "examples").glob("*/megatron.sh"))]
+    pairs = [pair for pair in pairs if (pair / "mindformers.yaml").is_file()]
+    for pair in pairs:
+        (folder / "examples" / pair.name).mkdir(parents=True, exist_ok=True)
+        for name in ("megatron.sh", "mindformers.yaml"):
+            shutil.copy(pair / name, folder / "examples" / pair.name)
+    return sorted((pair.name for pair in pairs), key=lambda name: (name != "planted", name))
 
 
 def main(words: list[str]) -> int:
     """Build, or serve until interrupted; MkDocs' exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation site.")
     parser.add_argument("folder", type=Path, help="where the pages and the site are written")
+    parser.add_argument("--playground", action="store_true", help="build the playground too, with npm")
     parser.add_argument("--serve", action="store_true", help="serve the site instead, at 127.0.0.1:8000")
     args = parser.parse_args(words)
     configuration = prepare(args.folder.resolve())
     command = ["serve"] if args.serve else ["build", "--strict", "--quiet"]
-    return subprocess.run([sys.executable, "-m", "mkdocs", *command, "-f", str(configuration)], check=False).returncode
+    words = [sys.executable, "-m", "mkdocs", *command, "-f", str(configuration)]
+    code = subprocess.run(words, check=False).returncode
+    if args.playground and not code:
+        build_playground(args.folder.resolve() / "html" / "playground")
+    return code
 
 
 if __name__ == "__main__":

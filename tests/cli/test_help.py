@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -109,3 +112,34 @@ def test_each_command_has_a_topic(accmap) -> None:
     assert set(TOPIC_OF.values()) | {topic for topic, *_ in FAMILIES.values()} == set(TOPICS)
     page = accmap("--help").out
     assert all(f"\n{en}:\n" in page for en, _ in TOPICS.values())
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(("folder", "suffix"), [("", ""), ("zh_CN", ".zh-CN")])
+@pytest.mark.parametrize("name", all_commands())
+def test_the_manual_and_the_document_of_all_commands_name_every_option(name: str, folder: str, suffix: str) -> None:
+    manual = (ROOT / "docs" / "man" / folder / f"accmap-{name.replace(' ', '-')}.1").read_text("utf-8")
+    document = (ROOT / "docs" / f"commands{suffix}.md").read_text("utf-8")
+    section = document.partition(f"\n### accmap {name}\n")[2].partition("\n### accmap ")[0]
+    for option in options_of(all_commands()[name]):
+        assert option.names[0] in manual.replace("\\-", "-"), option
+        assert option.names[0] in section, option
+    for line in EXAMPLES[name]:
+        assert line in manual.replace("\\-", "-")
+        assert f"- `{line}`" in section
+    overview = (ROOT / "docs" / "man" / folder / "accmap.1").read_text("utf-8")
+    assert f"\n.B {name}\n" in overview
+
+
+@pytest.mark.browser  # groff comes with the part `browsers`
+def test_the_manual_has_no_mistakes_for_groff() -> None:
+    groff = shutil.which("groff")
+    if groff is None:
+        pytest.skip("groff is not here")
+    pages = sorted((ROOT / "docs" / "man").rglob("*.1"))
+    assert len(pages) == 2 * (1 + len(all_commands()))
+    words = [groff, "-man", "-Tutf8", "-K", "utf-8", "-ww", "-z", *map(str, pages)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,10 @@ from accmap.cli.configuration import toml_table
 from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+sys.path.insert(0, str(ROOT / "tools"))
+import draw_pictures  # noqa: E402
+
 PAGES = [*(ROOT / name for name in ("README.md", "README.zh-CN.md")), *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -94,3 +99,42 @@ def test_every_cell_of_the_comparison_is_filled_for_accmap(language: str) -> Non
     assert len(rows) > 20
     assert {len(row) for row in rows} == {7}
     assert not [row[0] for row in rows if not row[1]]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in draw_pictures.PICTURES if name != "verify"])
+def test_a_picture_of_a_terminal_shows_what_the_command_prints(name: str, tmp_path: Path) -> None:
+    assert draw_pictures.main([str(tmp_path), "--only", name]) == 0
+    for path in sorted(tmp_path.iterdir()):
+        assert (PICTURES / path.name).read_text("utf-8") == path.read_text("utf-8"), "run tools/draw_pictures.py"
+
+
+@pytest.mark.frameworks
+def test_the_picture_of_verify_shows_what_it_prints(tmp_path: Path) -> None:
+    pytest.importorskip("mindformers")
+    pytest.importorskip("megatron.core")
+    draw_pictures.main([str(tmp_path), "--only", "verify"])
+    for path in sorted(tmp_path.iterdir()):
+        words = [re.findall(r"[^\W\d]+", one.read_text("utf-8")) for one in (path, PICTURES / path.name)]
+        assert words[0] == words[1]  # the numbers depend on the processor
+
+
+def test_every_picture_is_shown_and_there() -> None:
+    shown_there = {
+        (page.parent / link).resolve()
+        for page in PAGES
+        for link in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", page.read_text("utf-8"))
+    }
+    assert shown_there == set(PICTURES.iterdir())
+
+
+def test_the_readme_of_an_index_page_has_no_dead_link() -> None:
+    from generate.products import with_full_links
+
+    text, site = (ROOT / "README.md").read_text("utf-8"), "https://example.org/accmap"
+    links = re.compile(r"(?<=\]\()[^)]+")
+    assert links.findall(with_full_links(text, None)) == []
+    full = links.findall(with_full_links(text, site))
+    assert all(link.startswith((f"{site}/", "#")) for link in full)
+    assert len(full) == len(links.findall(text))
+    assert {f"{site}/lint/#not-compared", f"{site}/zh/", f"{site}/pictures/lr.svg", f"{site}/promises/"} <= set(full)
