@@ -137,6 +137,9 @@ def static_stages(path: str) -> Iterator[tuple[str, Callable[[], Any]]]:  # noqa
         check_runner_config(config, trainer.train_dataset)
 
     yield "runner", run
+    where = config.load_checkpoint
+    if not isinstance(where, str) and config.get("use_legacy_format", True):  # that a path is there is not asked
+        yield "load", lambda: Trainer.get_load_checkpoint(where)
     for name in ("_check_parallel", "_check_recompute", "_check_config_campacity", "_check_swap"):
         if hasattr(check_rules, name):
             yield "rules", lambda name=name: getattr(check_rules, name)(config)
