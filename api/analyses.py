@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from accmap.cli.evidence.logs_report import Report as LogsReport
     from accmap.cli.linting.linter import Report as LintReport
-    from accmap.cli.pages.curve_terminal import Report as CurveReport
+    from accmap.cli.pages.curve_page import Report as CurveReport
     from accmap.cli.pages.document import Document
     from accmap.configurations import Source
     from accmap.evidence.logs.verdict import Experiment

@@ -45,9 +45,9 @@ class Verified(Answer, Verification):
 
     def report(self, language: Language = "en") -> str:
         """The text of `accmap verify`."""
-        from accmap.cli.pages.verify_report import text_page
+        from accmap.cli.pages.formats import write_document
 
-        return text_page(self.to_json(language=language), language)
+        return write_document(self.page, "text", language, to_file=True)
 
     def arrays(self, kind: str = "gradients") -> dict[str, dict[str, Any]]:
         """NumPy arrays of the last run by side and name: `gradients`, `updates`, `expert_bias`, `logits`, `samples`."""

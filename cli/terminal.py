@@ -84,6 +84,27 @@ def print_paged(print_answer: Callable[[], None], *, paged: bool = True) -> None
         show_page(trust_text(gathered.getvalue()))
 
 
+def can_draw() -> bool:
+    """True if standard output takes braille and signs."""
+    try:
+        "⣿█┤".encode(_output_encoding())
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def in_stdout_encoding(text: str) -> str:
+    """The text as standard output's encoding can write it."""
+    encoding = _output_encoding()
+    for letter, written in (("…", "..."), ("−", "-"), ("∞", "inf"), ("→", "->")):
+        text = text.replace(letter, written)
+    return text.encode(encoding, "replace").decode(encoding)
+
+
+def _output_encoding() -> str:
+    return sys.stdout.encoding or "ascii"
+
+
 def _screen_height() -> int:
     given = os.environ.get("LINES", "")
     try:

@@ -7,7 +7,7 @@ import json
 from ...mapper.differences import compare
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_output import deliver
-from ...schemas.border.text_output import json_text, page, paint
+from ...schemas.border.text_output import json_text
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import runs_inference
 from ...schemas.plain_values import json_value
@@ -16,22 +16,22 @@ from ..exit_codes import BAD, FINE
 from ..inputs import SideVersions, load_two, tell_refusals
 from ..messages_compiled import say as usage
 from ..recipe_lines import open_lines
-from ..terminal import line_limit, shorten, show_page, wants_colour, wrap
+from ..terminal import shorten, show_page
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...mapper.differences import Comparison, Difference, Found
     from ...mapper.recipe.values import Recipe
     from ...schemas.diagnostic import Language
     from ...schemas.source import SourceText
     from ..arguments_compiled import DiffArgs
-    from ..pages.document import Cell, Document, Table
+    from ..pages.document import Cell, Document, Table, Tone
 
 
 _LONGEST = 300
 """Characters of a value in a table; a pattern of layers is longer."""
-_STYLE = {"different": "red", "undecided": "yellow", "only-a": "cyan", "only-b": "cyan", "equal": "green"}
+_TONES: Mapping[str, Tone] = {"different": "bad", "undecided": "open", "equal": "good"}
 
 
 def run(args: DiffArgs) -> int:
@@ -53,20 +53,18 @@ def run(args: DiffArgs) -> int:
     found = compare(configs, sides)
     if args.format == "json":
         deliver(json_text(found.to_json(sides, args.lang)), args.output, force=args.force)
-    elif args.format == "text":
-        limit = None if args.output else line_limit()
-        colour = args.output is None and wants_colour()
-        lines = _page_lines(found, sides, args.lang, everything=args.all, colour=colour)
-        text = page(row for line in lines for row in wrap(line, limit, "       "))
-        if args.output is None:
-            show_page(text, paged=not args.no_pager)
-        else:
-            deliver(text, args.output, force=args.force)
     else:
         from ..pages.formats import write_document
 
-        text = write_document(lambda language: diff_document(found, sides, language), args.format, args.lang)
-        deliver(text, args.output, force=args.force)
+        def build(language: Language) -> Document:
+            return diff_document(found, sides, language)
+
+        to_file = args.output is not None
+        text = write_document(build, args.format, args.lang, everything=args.all, to_file=to_file)
+        if to_file or args.format != "text":
+            deliver(text, args.output, force=args.force)
+        else:
+            show_page(text, paged=not args.no_pager)
     return FINE if found.verdict == "equal" else BAD
 
 
@@ -82,7 +80,7 @@ def diff_document(found: Comparison, sides: Sequence[Recipe], language: Language
 
     word, report = usage.page("diff", language), usage.page("report", language)
     verdict: Callable[..., str] = word
-    facts = [" ".join(_name(letter, side, language, colour=False)) for letter, side in zip("AB", sides, strict=True)]
+    facts = [line for letter, side in zip("AB", sides, strict=True) for line in _name(letter, side, language)]
     tone = "good" if found.verdict == "equal" else "bad" if found.verdict == "different" else "open"
     apart = [row for row in found.rows if row.status != "equal"]
     equal = [row for row in found.rows if row.status == "equal"]
@@ -96,47 +94,17 @@ def diff_document(found: Comparison, sides: Sequence[Recipe], language: Language
     return Document(f"accmap diff: {names}", language, parts)
 
 
-def _name(letter: str, side: Recipe, language: Language, *, colour: bool) -> Iterator[str]:
+def _name(letter: str, side: Recipe, language: Language) -> Iterator[str]:
     """The file behind a letter, its version, and what it does where that is not to train a model."""
     basis = side.basis
-    yield f"{letter} {paint(side.file, 'bold', colour)}  {'' if basis is None else basis.text(language)}"
+    yield f"{letter} {side.file}  {'' if basis is None else basis.text(language)}"
     if basis is not None and basis.purpose is not None:
-        yield f"  {basis.purpose.problem.message(language)}"
-
-
-def _page_lines(
-    found: Comparison, sides: Sequence[Recipe], language: Language, *, everything: bool, colour: bool
-) -> Iterator[str]:
-    """Every field that is not equal with both values, the equal ones if asked for, the totals and the verdict."""
-    for letter, side in zip("AB", sides, strict=True):
-        yield from _name(letter, side, language, colour=colour)
-    yield ""
-    for row in found.rows:
-        if everything or row.status != "equal":
-            yield from _row_lines(row, language, colour=colour)
-    yield totals(found, language)
-    for line in open_lines(found.reasons, language):
-        yield from ("", line)
-    yield from (one.text(language) for one in found.unseen)
-    word: Callable[..., str] = usage.page("diff", language)
-    yield paint(word(found.verdict), "green" if found.verdict == "equal" else "red", colour)
-
-
-def _row_lines(row: Difference, language: Language, *, colour: bool) -> Iterator[str]:
-    """One field: its status, both values with their origin, and why they are the same or differ."""
-    status_word: Callable[..., str] = usage.page("diff_status", language)
-    yield f"{paint(status_word(row.status), _STYLE[row.status], colour)}  {row_name(row)}"
-    for letter, side in (("A", row.a), ("B", row.b)):
-        if side is not None:
-            value = value_text(row_name(row), side, language)
-            yield f"    {letter}  {value:<24}  {origin_text(side, language)}".rstrip()
-    if row.why is not None:
-        yield f"    {row.why.zh if language == 'zh' else row.why.en}"
+        yield basis.purpose.problem.message(language)
 
 
 def field_table(rows: Sequence[Difference], language: Language) -> list[Table]:
     """Fields with both values, their origin, the status and its weight, as a table; nothing if there are no rows."""
-    from ..pages.document import Cell, Row, Table, Words, code_cell
+    from ..pages.document import MISSING, Cell, Row, Table, Words, code_cell
 
     if not rows:
         return []
@@ -146,12 +114,12 @@ def field_table(rows: Sequence[Difference], language: Language) -> list[Table]:
 
     def side_cell(row: Difference, side: Found | None) -> Cell:
         if side is None:
-            return Cell(Words("–"))
+            return Cell(Words(MISSING))
         return code_cell(shorten(value_text(row_name(row), side, language), _LONGEST), origin_text(side, language))
 
     listed: list[Row] = []
     for row in rows:
-        told = Cell(Words(status(row.status)), impact(row.impact))
+        told = Cell(Words(status(row.status), tone=_TONES.get(row.status, "")), impact(row.impact))
         name = code_cell(row_name(row), "" if row.why is None else row.why.zh if language == "zh" else row.why.en)
         bad = row.status == "different" and row.impact == "numerics"
         both = side_cell(row, row.a), side_cell(row, row.b)

@@ -19,7 +19,7 @@ from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import SideVersions, load_two, tell_refusals
 from ..messages_compiled import say
-from ..pages.curve_terminal import Report, Series
+from ..pages.curve_page import Report, Series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ...schemas.config import Config
     from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import LrArgs
+    from ..pages.document import Document
 
 SAMPLES = 241
 MOST_STEPS = 1_000_000
@@ -213,17 +214,16 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
         return json_text(to_json(report))
     if form == "csv":
         return _csv_table(report)
-    if form == "text":
-        from ..pages.curve_terminal import page
-
-        return page(report, to_file=to_file)
     from ..pages.curve_page import lr_document, lr_picture
 
     if form == "svg":
         return trust_text(lr_picture(report))
     from ..pages.formats import write_document
 
-    return write_document(lambda language: lr_document(in_language(report, language)), form, report.language)
+    def build(language: Language) -> Document:
+        return lr_document(in_language(report, language))
+
+    return write_document(build, form, report.language, limit=79, to_file=to_file)
 
 
 def in_language(report: Report, language: Language) -> Report:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ..arguments_compiled import ReportArgs
     from ..linting.linter import Report
     from ..linting.settings import Settings
-    from ..pages.curve_terminal import Report as Curves
+    from ..pages.curve_page import Report as Curves
     from ..pages.document import Part, Tone
 
 Rates: TypeAlias = "Mapping[Language, Curves | list[str]]"

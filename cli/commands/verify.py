@@ -11,7 +11,7 @@ import os
 
 from ...mapper.preconditions import require_accepted
 from ...schemas.border.file_output import deliver, write_folder
-from ...schemas.border.text_output import json_text, page, tell, trust_text, visible
+from ...schemas.border.text_output import json_text, tell, visible
 from ...schemas.border.text_output import say as print_line
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import TYPE_CHECKING
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ...verifier.worker.processes import Workers
     from ..arguments_compiled import VerifyArgs, VerifyCleanArgs, VerifyExportArgs, VerifyRecordArgs
     from ..configuration import Configuration
+    from ..pages.document import Document
 
 
 LEAST_SEQUENCE = 16
@@ -74,7 +75,13 @@ def run(args: VerifyArgs) -> int:
         return UNUSABLE
     shown = shown_defects(found, findings)
     text = render_verification(
-        found, rules_for(found, findings), args.format, args.lang, [config.basis for config in configs], shown
+        found,
+        rules_for(found, findings),
+        args.format,
+        args.lang,
+        [config.basis for config in configs],
+        shown,
+        to_file=args.output is not None,
     )
     if args.small_files is not None:
         write_folder(args.small_files, dict(_small_files(args.small_files, found, args.lang)), force=args.force)
@@ -425,16 +432,18 @@ def render_verification(
     language: Language,
     bases: Sequence[Basis] = (),
     defects: Sequence[Diagnostic] = (),
+    *,
+    to_file: bool = False,
 ) -> Outgoing:
     """The report in one of the output formats."""
     answer = _answers(found, rules, bases, defects)
     if format == "json":
         return json_text(json_value(answer(language)))
-    from ..pages.verify_report import text_page, verify_document
+    from ..pages.formats import write_document
+    from ..pages.verify_report import verify_document
 
-    if format != "text":
-        from ..pages.formats import write_document
+    def build(one: Language) -> Document:
+        read_as = list_words((basis.text(one) for basis in bases), one, "semicolon")
+        return verify_document(answer(one), one)._replace(footer=read_as)
 
-        return write_document(lambda one: verify_document(answer(one), one), format, language)
-    said = list_words((basis.text(language) for basis in bases), language, "semicolon")
-    return trust_text(text_page(answer(language), language) + page([said]))
+    return write_document(build, format, language, to_file=to_file)

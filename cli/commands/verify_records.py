@@ -209,7 +209,9 @@ def run_join(args: VerifyJoinArgs) -> int:
     shown = shown_defects(found, findings)
     found = list_without_defects(found, shown)
     bases = [config.basis for config in configs]
-    text = render_verification(found, rules_for(found, findings), args.format, args.lang, bases, shown)
+    text = render_verification(
+        found, rules_for(found, findings), args.format, args.lang, bases, shown, to_file=args.output is not None
+    )
     deliver(text, args.output, force=args.force)
     return FINE if found.verdict == "match" else BAD
 

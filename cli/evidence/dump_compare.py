@@ -25,24 +25,24 @@ from ...evidence.dump.compare_verdict import (
 from ...evidence.dump.messages_compiled import say
 from ...evidence.dump.overflow import output_is_constant
 from ...schemas.border.file_output import deliver, standing_already
-from ...schemas.border.text_output import csv_text, json_text, page, paint
+from ...schemas.border.text_output import csv_text, json_text
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
 from ...schemas.shared_words import first_of
 from ..argument_parser import UsageError, require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say as usage
-from ..pages.document import Document, Row, Section, Table, Verdict, bullets, cells, code_cell
+from ..pages.document import Card, Code, Document, Row, Section, Table, Verdict, Words, bullets, cells, code_cell, note
 from ..progress import report_progress
 from ..reference.known_defects import defects_of_files, matching_defects, title
-from ..terminal import wants_colour
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ...evidence.dump.compare import Comparison
     from ...evidence.dump.compare_names import NameMapping
-    from ...evidence.dump.compare_verdict import Merged, Part
+    from ...evidence.dump.compare_verdict import Merged
+    from ...evidence.dump.compare_verdict import Part as PlacePart
     from ...evidence.dump.records import Place, Tree
     from ...evidence.dump.statistics import Judge
     from ...evidence.dump.tables import Precheck
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from ...schemas.verdict import Unseen
     from ..arguments_compiled import DumpCompareArgs
     from ..messages_compiled import DumpCompareWords
+    from ..pages.document import Part, Tone
 
 _TABLES = (".csv", ".xlsx")
 _COLUMNS = (
@@ -81,7 +82,7 @@ def run(args: DumpCompareArgs) -> int:
             args.mapping, args.step, args.rank, tuple(args.only), args.jobs or _processor_count(), args.tree
         )
         answer = _dump_answer(args.files[0], args.files[1], chosen, judge, configs)
-    text = _render_answer(answer, args.format, args.lang, everything=args.all)
+    text = _render_answer(answer, args.format, args.lang, everything=args.all, to_file=args.output is not None)
     deliver(text, args.output, force=args.force)
     return answer.code
 
@@ -124,7 +125,7 @@ class Answer(NamedTuple):
 
     kind: Literal["dumps", "table", "precheck"]
     files: tuple[str, ...]
-    parts: tuple[Part, ...] | None = None
+    parts: tuple[PlacePart, ...] | None = None
     unseen: tuple[Unseen, ...] | None = None
     """What was not compared although both should have it."""
     other_places: dict[str, list[str]] | None = None
@@ -158,7 +159,7 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
         _require_dump(name)
     names = None if chosen.mapping is None else read_mapping(chosen.mapping)
     pairs, beside = _common(a, b, find_places(a), find_places(b), chosen)
-    parts: list[Part] = []
+    parts: list[PlacePart] = []
     frameworks: set[tuple[str, str]] = set()
     for found in _compare_places((a, b), pairs, chosen, judge, names):
         parts.append(_with_divergence(part_of_dumps(found, tree=chosen.tree), configs))
@@ -167,7 +168,7 @@ def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs
     return Answer("dumps", (a, b), tuple(parts), coverage_gaps(parts, beside, frameworks if of_two else ()), beside)
 
 
-def _with_divergence(part: Part, configs: Configs) -> Part:
+def _with_divergence(part: PlacePart, configs: Configs) -> PlacePart:
     """A part, beside what the configurations say of its divergence."""
     return part._replace(parting=divergence_context(part, configs))
 
@@ -255,16 +256,18 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
     return Answer("precheck", (path,), unseen=count_of_skipped_apis(found) or None, precheck=found)
 
 
-def _render_answer(answer: Answer, format: str, language: Language, *, everything: bool) -> Outgoing:  # noqa: A002
+def _render_answer(answer: Answer, format: str, language: Language, *, everything: bool, to_file: bool) -> Outgoing:  # noqa: A002
     if format == "json":
         return json_text(dump_compare_json(answer, language), default=list)
     if format == "csv":
         return csv_text(_rows(answer))
-    if format == "text":
-        return text_page(dump_compare_json(answer, language), language, everything=everything)
     from ..pages.formats import write_document
 
-    return write_document(lambda one: dump_document(dump_compare_json(answer, one), one), format, language)
+    def build(one: Language) -> Document:
+        is_whole = everything or format != "text"
+        return dump_document(dump_compare_json(answer, one), one, everything=is_whole)
+
+    return write_document(build, format, language, everything=everything, to_file=to_file)
 
 
 def _rows(answer: Answer) -> Iterator[Sequence[object]]:
@@ -291,7 +294,7 @@ Configs = list[tuple["Config", Any]]
 """Configurations and their texts."""
 
 
-def divergence_context(part: Part, configs: Configs) -> Parting | None:
+def divergence_context(part: PlacePart, configs: Configs) -> Parting | None:
     """The divergence of a part beside the configurations; None where there is none."""
     if (found := part.divergence) is None:
         return None
@@ -344,7 +347,6 @@ def _settings_behind(fields: Sequence[str], direction: str, configs: Configs) ->
 
 _Json = dict[str, Any]
 
-_STYLES = {"match": "green", "diverged": "red", "partial": "yellow", "undecided": "yellow"}
 _REASONS = frozenset(
     ("far", "element", "widespread", "scaled", "nan", "infinite", "shape", "unreadable", "equal", "close")
 )
@@ -352,33 +354,36 @@ _REASONS = frozenset(
 _MOST = 6
 
 
-def dump_document(answer: _Json, language: Language) -> Document:
+def dump_document(answer: _Json, language: Language, *, everything: bool = True) -> Document:
     """The comparison as parts: the verdict, and of each step and rank the divergence and every unit."""
     names = " · ".join(dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in answer["files"]))
-    return Document(f"accmap dump compare: {names}", language, list(dump_parts(answer, language)))
+    parts = list(dump_parts(answer, language, everything=everything))
+    return Document(f"accmap dump compare: {names}", language, parts)
 
 
-def dump_parts(answer: _Json, language: Language) -> Iterator[Any]:
-    """The parts of a comparison."""
+def dump_parts(answer: _Json, language: Language, *, everything: bool = True) -> Iterator[Part]:
+    """The parts of a comparison, with the beginning of each list or `everything` of it."""
     word = usage.page("dump_compare", language)
     verdict: Callable[..., str] = word
-    tone: Any = {"match": "good", "diverged": "bad"}.get(answer["verdict"], "open")
+    tone: Tone = "good" if answer["verdict"] == "match" else "bad" if answer["verdict"] == "diverged" else "open"
+    files = " · ".join(answer["files"])
     if answer["kind"] == "precheck":
-        yield Verdict(verdict(answer["verdict"]), tone, answer["files"])
-        yield from bullets(line.strip() for line in _precheck_lines(answer, word, everything=True))
+        counts = {key: answer[key] for key in ("apis", "passed", "skipped")}
+        counted = word("precheck", failed=len(answer["failures"]), **counts)
+        yield Verdict(verdict(answer["verdict"]), tone, [files, counted, *answer["notes"]])
+        yield from _precheck_parts(answer["failures"], word, everything=everything)
         return
     places = [
-        word("other-places", side=side.upper(), names=", ".join(names))
+        word("other-places", side=side.upper(), names=first_of(names, len(names) if everything else _MOST))
         for side, names in answer.get("other_places", {}).items()
         if names
     ]
-    facts = [*_gap_summary_lines(answer, word), *_merged_lines(answer, word, language, everything=True), *places]
-    yield Verdict(verdict(answer["verdict"]), tone, [*answer["files"], *(line.strip() for line in facts)])
+    facts = [*_gap_summary_lines(answer, word), *_merged_lines(answer, word, language, everything=everything), *places]
+    yield Verdict(verdict(answer["verdict"]), tone, [files, *facts])
     for number, part in enumerate(answer["parts"]):
-        lines = _part_lines(part, word, language, everything=True, colour=False, units=False)
-        where = _where(part, word)
-        parts = [*bullets(line.strip() for line in lines if line.strip()), *_unit_table(part, word)]
-        yield Section(where[0] if where else " · ".join(answer["files"]), parts, f"part{number}", len(part["units"]))
+        where = _where(part, word) or [files]
+        parts = [*map(note, where[1:]), *_place_parts(part, word, language, everything=everything)]
+        yield Section(where[0], parts, f"part{number}")
 
 
 def _unit_table(part: _Json, word: DumpCompareWords) -> list[Table]:
@@ -388,29 +393,10 @@ def _unit_table(part: _Json, word: DumpCompareWords) -> list[Table]:
         errors = [one["error"] for one in unit["tensors"] if isinstance(one["error"], (int, float))]
         state = {True: word("agrees"), False: word("differs"), None: "·"}[unit["agrees"]]
         error = _number(max(errors)) if errors else ""
-        tone = "bad" if unit["agrees"] is False else ""
-        rows.append(Row([code_cell(unit["a"]), code_cell(unit["b"]), *cells(state, error)], state, tone))
-    return [Table((f"{word('unit')} A", f"{word('unit')} B", "", word("error")), rows)] if rows else []
-
-
-def text_page(answer: _Json, language: Language, *, everything: bool) -> Outgoing:
-    """The report for a terminal."""
-    colour = wants_colour()
-    word = usage.page("dump_compare", language)
-    verdict = answer["verdict"]
-    lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}  {' · '.join(answer['files'])}"]
-    if answer["kind"] == "precheck":
-        lines += _precheck_lines(answer, word, everything=everything)
-    else:
-        lines += _gap_summary_lines(answer, word)
-        lines += _merged_lines(answer, word, language, everything=everything)
-        for part in answer["parts"]:
-            lines += _part_lines(part, word, language, everything=everything, colour=colour)
-        for side, names in answer.get("other_places", {}).items():
-            if names:
-                told = first_of(names, len(names) if everything else _MOST)
-                lines.append(word("other-places", side=side.upper(), names=told))
-    return page(lines)
+        tone: Tone = "" if unit["agrees"] is None else "good" if unit["agrees"] else "bad"
+        names = unit["a"] if unit["a"] == unit["b"] else f"{unit['a']} | {unit['b']}"
+        rows.append(Row([code_cell(names), *cells(state, error)], state, tone))
+    return [Table((word("unit"), "", word("error")), rows)] if rows else []
 
 
 def _gap_summary_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
@@ -418,17 +404,17 @@ def _gap_summary_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
     several = len(answer["parts"]) > 1
     places = {first_of(names, _MOST) for names in answer.get("other_places", {}).values()}
     return [
-        f"  {word('not-compared')}: " + (f"{one['what']}: " if several else "") + one["reason"]
+        f"{word('not-compared')}: " + (f"{one['what']}: " if several else "") + one["reason"]
         for one in answer["not_compared"]
         if one["what"] not in places
     ]
 
 
-def _first_lines(lines: Sequence[str], word: DumpCompareWords, indent: str, *, everything: bool) -> list[str]:
+def _first_lines(lines: Sequence[str], word: DumpCompareWords, *, everything: bool) -> list[str]:
     """The lines; of more than a few the first ones, and how many more `--all` shows."""
     if everything or len(lines) <= _MOST:
         return list(lines)
-    return [*lines[:_MOST], indent + word("more", len(lines) - _MOST)]
+    return [*lines[:_MOST], word("more", len(lines) - _MOST)]
 
 
 def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> list[str]:
@@ -441,33 +427,30 @@ def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language, *, 
     for entry in merged:
         places = first_of(entry["places"], len(entry["places"]) if everything else _MOST)
         told = usage.merged_place(places=places, module=entry["module"], direction=word(entry["direction"]))
-        lines.append(f"  {told.text(language)}")
+        lines.append(told.text(language))
     head = usage.merged_head(count=count, all=len(answer["parts"])).text(language)
-    return [head, *_first_lines(lines, word, "  ", everything=everything)]
+    return [head, *_first_lines(lines, word, everything=everything)]
 
 
-def _part_lines(
-    part: _Json, word: DumpCompareWords, language: Language, *, everything: bool, colour: bool, units: bool = True
-) -> list[str]:
+def _place_parts(part: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> Iterator[Part]:
+    """The parts of a step and rank: the divergence, what was not compared, and every unit."""
     content: Any = part["a"]["content"] if "a" in part else _most_exact_content(part)
-    lines = _where(part, word)
-    lines.append("  " + word("compared", content=word(content) if content else "", **part["compared"]))
     counted = part["compared"]["without_numbers"]
     if part["compared"]["missing"] > counted:
-        lines.append("  " + word("missing-inputs", part["compared"]["missing"] - counted))
-    if everything and units:
-        lines += [_unit_line(unit, colour) for unit in part["units"]]
+        yield note(word("missing-inputs", part["compared"]["missing"] - counted))
     if part["first_divergence"] is not None:
-        lines += _divergence_lines(part["first_divergence"], word, language, colour, everything=everything)
-    lines += _gap_lines(part["gaps"], word, everything=everything)
+        yield _divergence_card(part["first_divergence"], word, language, everything=everything)
+    gaps = [_gap_line(gap, word) for gap in part["gaps"]]
     alone = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in part["unmatched"]]
-    lines += _name_list(alone, word("unmatched"), word, everything=everything)
-    for key in ("only_a", "only_b", "unreadable", "notes"):
-        lines += _name_list(part[key], word(key), word, everything=everything)
-    lines += _name_list(part.get("marked_by_msprobe", ()), word("marked"), word, everything=everything)
+    lists = {word("gaps"): gaps, word("unmatched"): alone}
+    lists |= {word(key): part[key] for key in ("only_a", "only_b", "unreadable", "notes")}
+    for heading, names in {**lists, word("marked"): part.get("marked_by_msprobe", ())}.items():
+        if names:
+            yield Section(heading, bullets(_first_lines(names, word, everything=everything)), size=len(names))
     if part.get("tree"):
-        lines += [f"  {usage.tree_head().text(language)}", *(f"    {line}" for line in part["tree"])]
-    return lines
+        yield Section(usage.tree_head().text(language), [Code("", 0, part["tree"])])
+    compared = word("compared", content=word(content) if content else "", **part["compared"])
+    yield Section(compared, _unit_table(part, word), is_folded=True)
 
 
 def _where(part: _Json, word: DumpCompareWords) -> list[str]:
@@ -477,17 +460,14 @@ def _where(part: _Json, word: DumpCompareWords) -> list[str]:
         lines.append(word("step", step=part["step"], rank=part["rank"]))
     places = [(part[side]["step"], part[side]["rank"]) for side in ("a", "b") if side in part]
     if len(set(places)) > 1 and None not in places[0] + places[1]:
-        lines.append("  " + word("places", *places[0], *places[1]))
+        lines.append(word("places", *places[0], *places[1]))
     return lines
 
 
-def _gap_lines(found: Sequence[_Json], word: DumpCompareWords, *, everything: bool) -> list[str]:
-    lines: list[str] = []
-    for gap in found:
-        told = {**gap, "direction": word(gap["direction"]) if gap["direction"] else ""}
-        what = word("gap-pass" if gap["part"] else "gap-share", **told)
-        lines.append("  " + word("gap", side="A" if gap["side"] == "b" else "B", what=what))
-    return [*_first_lines(lines, word, "  ", everything=everything), f"  {word('gaps')}"] if lines else []
+def _gap_line(gap: _Json, word: DumpCompareWords) -> str:
+    told = {**gap, "direction": word(gap["direction"]) if gap["direction"] else ""}
+    what = word("gap-pass" if gap["part"] else "gap-share", **told)
+    return word("gap", side="A" if gap["side"] == "b" else "B", what=what)
 
 
 def _most_exact_content(part: _Json) -> str:
@@ -501,38 +481,37 @@ def _units_text(found: _Json, word: DumpCompareWords) -> str:
     return f"{names} {word('inference_pass')} {found['inference_pass']}" if found["inference_pass"] else names
 
 
-def _divergence_lines(
-    found: _Json, word: DumpCompareWords, language: Language, colour: bool, *, everything: bool
-) -> list[str]:
-    lines = [f"  {paint(word('first'), 'bold', colour)}: {paint(_units_text(found, word), 'red', colour)}"]
-    lines.append(f"    {usage.page('dump_cause', language)(found['cause'])}")
-    lines += [f"    {word('constant', side.upper())}" for side in found["constant"]]
-    tensors = [f"      {_tensor_line(tensor, word, language)}" for tensor in found["tensors"]]
-    lines += _first_lines(tensors, word, "      ", everything=everything)
+def _divergence_card(found: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> Card:
+    """Where two dumps first part: its cause and tensors, the units around it, the settings behind it, the next step."""
+    tensors = [_tensor_line(tensor, word, language) for tensor in found["tensors"]]
+    parts: list[Part] = [note(usage.page("dump_cause", language)(found["cause"]))]
+    parts += [note(word("constant", side.upper())) for side in found["constant"]]
+    parts += bullets(_first_lines(tensors, word, everything=everything))
+    lines: list[str] = []
     for key in ("before", "after"):
         if found[key] is not None:
             state = word("agrees" if found[key]["agrees"] else "differs")
-            lines.append(f"    {word(key)}: {found[key]['a']} ({state})")
+            lines.append(f"{word(key)}: {found[key]['a']} ({state})")
     if found["gradual"]:
-        lines.append(f"    {word('gradual')}")
-        if found["largest_jump"]:
-            lines.append(f"    {word('jump', found['largest_jump'])}")
+        lines.append(word("gradual"))
+        lines += [word("jump", found["largest_jump"])] if found["largest_jump"] else []
     if found["different_fields"]:
-        told = ", ".join(_field_text(row) for row in found["different_fields"])
-        lines.append(f"    {word('differ')} {told}")
+        lines.append(f"{word('differ')} {', '.join(map(_field_text, found['different_fields']))}")
     elif found["fields"] and found["cause"] != "weights":
-        lines.append(f"    {word('depends')}: {', '.join(found['fields'])}")
+        lines.append(f"{word('depends')}: {', '.join(found['fields'])}")
     if found["rules"]:
-        lines.append(f"    {word('rules')}: {', '.join(found['rules'])}")
-    lines += [f"    {word('defect')} {one['code']}: {title(one['code'], language)}" for one in found["defects"]]
-    return lines + _next_step_lines(found["next_dump"], word)
+        lines.append(f"{word('rules')}: {', '.join(found['rules'])}")
+    lines += [f"{word('defect')} {one['code']}: {title(one['code'], language)}" for one in found["defects"]]
+    lines += _next_step_lines(found["next_dump"], word)
+    head = Words(f"{word('first')}: "), Words(_units_text(found, word), is_code=True, tone="bad")
+    return Card(head, [*parts, *map(note, lines)])
 
 
 def _next_step_lines(dump: _Json, word: DumpCompareWords) -> list[str]:
     if dump["command"] is not None:
-        first = [] if dump["first"] is None else [f"    {word('eager', dump['first'])}"]
-        return [*first, f"    {word('next')}: {dump['command']}"]
-    return [f"    {word('fine', *dump['scope_a'])}"]
+        first = [] if dump["first"] is None else [word("eager", dump["first"])]
+        return [*first, f"{word('next')}: {dump['command']}"]
+    return [word("fine", *dump["scope_a"])]
 
 
 def _field_text(row: _Json) -> str:
@@ -561,40 +540,24 @@ def _tensor_line(tensor: _Json, word: DumpCompareWords, language: Language) -> s
     return ", ".join(parts)
 
 
-def _unit_line(unit: _Json, colour: bool) -> str:
-    mark = {True: paint("✓", "green", colour), False: paint("✗", "red", colour), None: "·"}[unit["agrees"]]
-    errors = [tensor["error"] for tensor in unit["tensors"] if isinstance(tensor["error"], (int, float))]
-    return f"  {mark} {unit['a']}" + (f"  {_number(max(errors))}" if errors else "")
-
-
-def _precheck_lines(answer: _Json, word: DumpCompareWords, *, everything: bool) -> list[str]:
-    failures = answer["failures"]
-    counts = {key: answer[key] for key in ("apis", "passed", "skipped")}
-    lines = ["  " + word("precheck", failed=len(failures), **counts)]
-    most = len(failures) if everything else _MOST * 2
-    for at, failure in enumerate(failures[:most]):
-        head = f"  {word('first-failure')}: " if at == 0 else "    "
+def _precheck_parts(failures: Sequence[_Json], word: DumpCompareWords, *, everything: bool) -> Iterator[Part]:
+    """A card for each API that failed."""
+    shown = failures if everything else failures[: _MOST * 2]
+    for at, failure in enumerate(shown):
+        head = f"{word('first-failure')}: " if at == 0 else ""
         message = f"  {failure['message']}" if failure["message"] else ""
-        lines.append(f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}")
         details: list[str] = []
         for row in failure["details"]:
-            shown = ", ".join(f"{name} {value}" for name, value in row.items() if _has_content(name, value))
-            details.append(f"      {row.get('API Name', '')}: {shown}")
-        lines += _first_lines(details, word, "      ", everything=everything)
-    if len(failures) > most:
-        lines.append("    " + word("more", len(failures) - most))
-    return lines + [f"  {note}" for note in answer["notes"]]
+            values = ", ".join(f"{name} {value}" for name, value in row.items() if _has_content(name, value))
+            details.append(f"{row.get('API Name', '')}: {values}")
+        told = f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}"
+        yield Card([Words(told)], bullets(_first_lines(details, word, everything=everything)))
+    if len(shown) < len(failures):
+        yield note(word("more", len(failures) - len(shown)))
 
 
 def _has_content(name: str, value: str) -> bool:
     return name not in ("API Name", "Message", "Status") and value.strip() not in ("", " ", "N/A", "None")
-
-
-def _name_list(names: Sequence[str], title: str, word: DumpCompareWords, *, everything: bool) -> list[str]:
-    if not names:
-        return []
-    lines = [f"    {name}" for name in names]
-    return [f"  {title} ({len(names)}):", *_first_lines(lines, word, "    ", everything=everything)]
 
 
 def _number(value: Any) -> str:

@@ -170,15 +170,11 @@ def _answer_once(
 
 def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
     """The report in one of the formats."""
-    if form == "text":
-        from .logs_report import page
-
-        return page(report, to_file=to_file)
-    if form in ("html", "markdown"):
+    if form in ("text", "html", "markdown"):
         from ..pages.formats import write_document
         from .logs_page import logs_document
 
-        return write_document(lambda language: logs_document(report, language), form, report.language)
+        return write_document(lambda one: logs_document(report, one), form, report.language, limit=79, to_file=to_file)
     if form == "csv":
         from .logs_report import to_csv
 

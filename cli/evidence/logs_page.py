@@ -6,7 +6,9 @@ from array import array
 from typing import TYPE_CHECKING
 
 from ...evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS, thin_rows
-from ...evidence.logs.departure import percent
+from ...evidence.logs.departure import figure, percent
+from ...schemas.shared_words import list_words
+from ...schemas.versions import TITLES
 from ..messages_compiled import say
 from ..pages.document import Cell, Chart, Curve, Document, Row, Section, Table, Verdict, Words, bullets, cells, note
 from ..reference.known_defects import title
@@ -40,7 +42,7 @@ def _words(language: Language) -> Callable[..., str]:
 def logs_parts(report: Report, language: Language) -> Iterator[Part]:
     """The verdict on each run, the charts, what was judged and what the logs say."""
     word, charts = _words(language), log_charts(report, language)
-    runs = [f"{report.letter(run)}: {run.name}" for run in report.runs]
+    runs = [f"{report.letter(run)}: {run.name}: {_run_summary(report, run, language)}" for run in report.runs]
     for at, comparison in enumerate(report.comparisons):
         pair = f"{_pair_name(report, comparison)}: " if len(report.runs) > 2 else ""
         tone = _TONES.get(comparison.verdict.answer, "open")
@@ -54,6 +56,22 @@ def logs_parts(report: Report, language: Language) -> Iterator[Part]:
     if norms:
         yield Section(word("norms"), norms, "norms")
     yield from _lists(report, language)
+
+
+def _run_summary(report: Report, run: Run, language: Language) -> str:
+    """The framework of a run, its steps and, of a run alone, its last loss."""
+    word = _words(language)
+    words = [
+        TITLES[run.framework] + (f" ({run.dialect})" if run.dialect else "") if run.framework in TITLES else run.dialect
+    ]
+    words.append(word("steps", f"{run.steps[0]:,}", f"{run.steps[-1]:,}", f"{len(run.steps):,}"))
+    if run.interval > 1:
+        words.append(word("every", run.interval))
+    if len(report.runs) == 1:
+        last = next((value for value in reversed(run.column(LOSS)) if value != ABSENT), None)
+        if last is not None and not run.bad_steps:
+            words.append(word("last", figure(last)))
+    return list_words(words, language, "clause")
 
 
 def _pair_name(report: Report, comparison: Comparison) -> str:
@@ -138,14 +156,13 @@ def _criteria_table(criteria: Sequence[Criterion], title_of_pair: str, language:
     rows = [
         Row(
             [
-                *cells(one.label.text(language)),
                 Cell(Words(status(one.status), tone=_TONES.get(one.status, "soft"))),
-                *cells(one.said.text(language)),
+                *cells(one.label.text(language), one.said.text(language)),
             ]
         )
         for one in criteria
     ]
-    return Table((f"{word('criterion')} {title_of_pair}".strip(), word("status"), word("found")), rows)
+    return Table((word("status"), f"{word('criterion')} {title_of_pair}".strip(), word("found")), rows)
 
 
 def _norm_tables(report: Report, language: Language) -> Iterator[Table]:
@@ -165,7 +182,7 @@ def _lists(report: Report, language: Language) -> Iterator[Section]:
         for one in comparison.notes
     ]
     problems = [f"{one.place}: {one.kind.code} {one.message(language)}" for run in report.runs for one in run.problems]
-    defects = [f"{one.kind.code}: {title(one.kind.code, language)}" for one in report.defects]
+    defects = [f"{one.kind.code} {one.place}: {title(one.kind.code, language)}" for one in report.defects]
     for name, texts in (("notes", notes), ("defects", defects), ("problems", problems)):
         if texts:
             yield Section(_words(language)(name), bullets(texts), name, len(texts))

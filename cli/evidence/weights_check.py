@@ -14,30 +14,32 @@ from typing import TYPE_CHECKING, Any
 from ...evidence.answers_compiled import not_loaded_json, weight_row_json
 from ...evidence.weights.loading_lists import is_hugging_face
 from ...schemas.border.file_output import deliver
-from ...schemas.border.text_output import json_text, paint, say, tell
-from ...schemas.verdict import PARTIAL, Unseen, conclude, unseen_json, word_of
+from ...schemas.border.text_output import json_text, tell
+from ...schemas.shared_words import list_words
+from ...schemas.verdict import Unseen, conclude, unseen_json, word_of
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE
 from ..inputs import load, read_input
 from ..messages_compiled import say as usage
-from ..pages.document import Cell, Document, Section, Table, Verdict, Words, bullets, code_cell
+from ..pages.document import MISSING, Cell, Document, Section, Table, Verdict, Words, bullets, code_cell
 from ..pages.document import Row as TableRow
 from ..pages.formats import write_document
 from ..progress import report_progress
-from ..terminal import in_bytes, wants_colour
+from ..terminal import in_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from ...evidence.weights.comparison import Check, Row, Statistics
+    from ...evidence.weights.comparison import Check, Row, Statistics, WeightSide
     from ...evidence.weights.loading_lists import Explanation
     from ...mapper.weights import Beside
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
     from ..arguments_compiled import WeightsCheckArgs
-    from ..pages.document import Part
+    from ..pages.document import Part, Tone
 
-_STYLES = {"equal": "green", "rounded": "yellow"}  # and red for all others
+_TONES: Mapping[str, Tone] = {"equal": "good", "rounded": "open"}
+"""The tone of a weight's status; all others are bad."""
 
 
 def run(args: WeightsCheckArgs) -> int:
@@ -100,10 +102,12 @@ def _checkpoints(
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
     if form == "json":
         deliver(json_text(_answer(found, findings, language)), output, force=force)
-    elif form == "text" and output is None:
-        _page(found, language, everything=everything)
     else:
-        text = write_document(lambda one: weights_document(found, findings, one), form, language)
+
+        def build(one: Language) -> Document:
+            return weights_document(found, findings, one)
+
+        text = write_document(build, form, language, everything=everything, to_file=output is not None)
         deliver(text, output, force=force)
     return FINE if verdict_of(found, findings) == "equal" else BAD
 
@@ -136,21 +140,33 @@ def _compare(
 
 def weights_document(found: Check, findings: Sequence[Diagnostic], language: Language) -> Document:
     """The weights that do not agree, the equal ones folded, and what was not compared."""
-    word, status = usage.page("weights_check", language), usage.page("weight_status", language)
     report, verdict = usage.page("report", language), verdict_of(found, findings)
-    unlike = [row for row in found.rows if row.status != "equal"]
-    equal = [row for row in found.rows if row.status == "equal"]
-    called: Callable[..., str] = status
+    called: Callable[..., str] = usage.page("weight_status", language)
     said = word_of(verdict, language) or called("equal" if verdict == "equal" else "different")
     tone = "good" if verdict == "equal" else "bad" if verdict == "different" else "open"
     told = [f"{one.file}: {one.kind.code} {one.message(language)}" for one in findings]
-    parts: list[Part] = [Verdict(said, tone, _facts(found, language)), *bullets(told)]
-    parts.append(Section(word("unlike"), _row_table(unlike, found, language), "rows", len(unlike)))
-    parts.append(Section(report("equal", len(equal)), _row_table(equal, found, language), "equal", is_folded=True))
+    parts: list[Part] = [Verdict(said, tone, _facts(found, language)), *bullets(told), *_row_sections(found, language)]
     unseen = [one.text(language) for one in _uncompared_parts(found)]
     if unseen:
         parts.append(Section(report("uncompared"), bullets(unseen), "uncompared", len(unseen)))
     return Document(f"accmap weights check: {found.a}", language, parts)
+
+
+def _row_sections(found: Check, language: Language) -> Iterator[Section]:
+    """The weights that are not equal; those with names of another framework and the equal ones are folded."""
+    foreign = _foreign(found)
+    rows: dict[str, list[Row]] = {"rows": [], "foreign": [], "equal": []}
+    for row in found.rows:
+        rows["equal" if row.status == "equal" else "foreign" if foreign and _is_foreign(row) else "rows"].append(row)
+    names = (usage.hugging_face_names(path=path, count=count).text(language) for path, count in foreign.items())
+    titles = {
+        "rows": f"{usage.page('weights_check', language)('unlike')} ({len(rows['rows'])})",
+        "foreign": list_words(names, language, "sentence"),
+        "equal": usage.page("report", language)("equal", len(rows["equal"])),
+    }
+    for name, listed in rows.items():
+        if listed:
+            yield Section(titles[name], _row_table(listed, found, language), name, is_folded=name != "rows")
 
 
 def _facts(found: Check, language: Language) -> list[str]:
@@ -159,7 +175,7 @@ def _facts(found: Check, language: Language) -> list[str]:
     called: Callable[..., str] = usage.page("weight_status", language)
     counts = Counter(row.status for row in found.rows)
     facts = [f"{letter} {path}" for letter, path in (("A", found.a), ("B", found.b)) if path]
-    facts += [f"{count} {called(one)}" for one, count in counts.items()]
+    facts.append(list_words((f"{count} {called(one)}" for one, count in counts.items()), language))
     facts += [
         word("beside", one.tensors, _of(what, language), in_bytes(one.size)) for what, one in found.beside.items()
     ]
@@ -174,18 +190,14 @@ def _row_table(rows: Sequence[Row], found: Check, language: Language) -> list[Ta
     word, status = usage.page("weights_check", language), usage.page("weight_status", language)
     listed: list[TableRow] = []
     for row in rows:
-        sides: list[Cell] = []
-        for side in (row.a, row.b):
-            numbers = "" if side is None or side.statistics is None else _numbers(side.statistics).strip()
-            sides.append(
-                Cell(Words("–")) if side is None else code_cell(f"{side.dtype or ''} {list(side.shape)}", numbers)
-            )
+        title = _title(row, found)
+        sides = [Cell(Words(MISSING)) if side is None else _side_cell(side, row, title) for side in (row.a, row.b)]
         gap = ""
         if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
             gap = word("difference", row.max_difference, row.relative)
-        told = Cell(Words(status(row.status)), gap)
-        tone = "" if row.status in _STYLES else "bad"
-        listed.append(TableRow([code_cell(_title(row, found)), *sides, told], status(row.status), tone))
+        told = Cell(Words(status(row.status), tone=_TONES.get(row.status, "bad")), gap)
+        tone = "" if row.status in _TONES else "bad"
+        listed.append(TableRow([code_cell(title), *sides, told], status(row.status), tone))
     return [Table((word("weight"), "A", "B", word("status")), listed)] if listed else []
 
 
@@ -216,40 +228,6 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
         "verdict": verdict_of(found, findings),
         "not_compared": unseen_json(_uncompared_parts(found), language),
     }
-
-
-def _page(found: Check, language: Language, *, everything: bool) -> None:
-    word = usage.page("weights_check", language)
-    called: Callable[..., str] = usage.page("weight_status", language)
-    colour = wants_colour()
-    say(f"A {paint(found.a, 'bold', colour)}")
-    if found.b is not None:
-        say(f"B {paint(found.b, 'bold', colour)}")
-    foreign = _foreign(found)
-    for row in found.rows:
-        if not everything and (row.status == "equal" or (foreign and _is_foreign(row))):
-            continue
-        _print_row(row, _title(row, found), language, colour)
-    counts = Counter(row.status for row in found.rows)
-    say(", ".join(f"{count} {called(status)}" for status, count in counts.items()))
-    for path, count in foreign.items():
-        say(usage.hugging_face_names(path=path, count=count).text(language))
-    if found.copies:
-        say(word("copies", found.copies, len(found.findings)))
-    for what, amount in found.beside.items():
-        say(word("beside", amount.tensors, _of(what, language), in_bytes(amount.size)))
-    if counts["rounded"]:
-        say(word("rounded"))
-    _print_configuration_notes(found, language)
-
-
-def _print_configuration_notes(found: Check, language: Language) -> None:
-    """Print where the checkpoints do not fit the configuration, and that the layout was inferred without one."""
-    word = usage.page("weights_check", language)
-    for one in found.misfits:
-        say(f"{paint(word_of(PARTIAL, language) or '', 'yellow', wants_colour())}  {one.text(language)}")
-    if found.inferred:
-        say(word("inferred"))
 
 
 def _of(what: Beside, language: Language) -> str:
@@ -283,26 +261,17 @@ def _title(row: Row, found: Check) -> str:
     return row.name if side is None else side.name
 
 
-def _print_row(row: Row, title: str, language: Language, colour: bool) -> None:
-    word = usage.page("weights_check", language)
-    status = usage.page("weight_status", language)(row.status)
-    say(f"{paint(status, _STYLES.get(row.status, 'red'), colour)}  {title}")
-    for letter, side in (("A", row.a), ("B", row.b)):
-        if side is None:
-            continue
-        named = "" if side.name == title else f"  {side.name}"
-        shape = "" if row.status == "unknown" else f" {list(side.shape)}"
-        numbers = side.statistics
-        told = "" if numbers is None else _numbers(numbers)
-        if numbers is not None and numbers.nans + numbers.infinities:
-            told += f"  NaN {numbers.nans} inf {numbers.infinities}"
-        say(f"    {letter}  {side.dtype or ''}{shape}{told}{named}  {paint(side.file, 'dim', colour)}")
-    if row.status in ("different", "rounded") and row.max_difference is not None and row.relative is not None:
-        say(f"    {word('difference', row.max_difference, row.relative)}")
+def _side_cell(side: WeightSide, row: Row, title: str) -> Cell:
+    """The type and shape of a weight on one side; its numbers, its own name and its file in small type."""
+    shape = "" if row.status == "unknown" else f" {list(side.shape)}"
+    told = [] if side.statistics is None else [_numbers(side.statistics)]
+    told += [side.name] if side.name != title else []
+    return code_cell(f"{side.dtype or ''}{shape}", "  ".join([*told, side.file]))
 
 
 def _numbers(found: Statistics) -> str:
-    return f"  min {found.minimum:.4g} max {found.maximum:.4g} mean {found.mean:.4g} norm {found.norm:.6g}"
+    text = f"min {found.minimum:.4g} max {found.maximum:.4g} mean {found.mean:.4g} norm {found.norm:.6g}"
+    return text + (f"  NaN {found.nans} inf {found.infinities}" if found.nans + found.infinities else "")
 
 
 def _log(args: WeightsCheckArgs, configs: Sequence[Config]) -> int:
@@ -324,27 +293,10 @@ def _log(args: WeightsCheckArgs, configs: Sequence[Config]) -> int:
         }
         deliver(json_text(answer), args.output, force=args.force)
         return BAD if problems else FINE
-    if form != "text" or args.output is not None:
-        text = write_document(lambda one: _log_document(name, found, one), form, language)
-        deliver(text, args.output, force=args.force)
-        return BAD if problems else FINE
-    _print_lists(name, found, language)
+    to_file = args.output is not None
+    text = write_document(lambda one: _log_document(name, found, one), form, language, to_file=to_file)
+    deliver(text, args.output, force=args.force)
     return BAD if problems else FINE
-
-
-def _print_lists(name: str, found: Sequence[Explanation], language: Language) -> None:
-    word = usage.page("weights_check", language)
-    colour = wants_colour()
-    say(paint(name, "bold", colour))
-    if not found:
-        say(word("nothing"))
-        say(word("still"))
-    for one in sorted(found, key=lambda one: one.harmless):
-        state, style = ("harmless", "green") if one.harmless else ("problem", "red")
-        say(f"{paint(word(state), style, colour)}  {one.words.text(language)}")
-        for entry in one.entries:
-            where = f"{name}:{entry.line}"
-            say(f"    {entry.name}  {word(entry.missing)}  {paint(where, 'dim', colour)}")
 
 
 def _log_document(name: str, found: Sequence[Explanation], language: Language) -> Document:

@@ -11,7 +11,7 @@ import math
 from ...evidence.logs.columns import thin_rows
 from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
-from .terminal_plot import ticks, value_range
+from .terminal_plot import axis_label, axis_range, axis_value, step_range, ticks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,10 +76,8 @@ def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
 
 
 def _panel(chart: Chart, top: float) -> Iterator[str]:
-    values = [_axis_value(chart, value) for curve in chart.curves for value in curve.values]
-    low, high = value_range([value for value in values if math.isfinite(value)], is_centred=_is_centred(chart))
-    steps = [step for curve in chart.curves for step in (*curve.steps[:1], *curve.steps[-1:])] or [0]
-    frame = _Frame(top, min(steps), max(min(steps) + 1, *steps), low, high)
+    low, high = axis_range(chart, (axis_value(chart, value) for curve in chart.curves for value in curve.values))
+    frame = _Frame(top, *step_range(chart), low, high)
     yield from _axes(chart, frame)
     floor = top + HEIGHT - FOOT
     for flag in chart.flags:
@@ -94,9 +92,8 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
     low, high, floor, right = frame.low, frame.high, frame.top + HEIGHT - FOOT, WIDTH - RIGHT
     for mark in ticks(low, high, 4):
         if low <= mark <= high:
-            label = f"1e{mark:g}" if chart.is_logarithmic else _label(mark, high - low)
             yield _line(LEFT, frame.y(mark), right, frame.y(mark), "axis" if mark == 0 else "rule")
-            yield _text(LEFT - 8, frame.y(mark) + 4, label + chart.unit, "", "end")
+            yield _text(LEFT - 8, frame.y(mark) + 4, axis_label(chart, mark, high - low), "", "end")
     yield _line(LEFT, floor, right, floor, "axis")
     for mark in ticks(frame.first, frame.last, 6):
         if mark == int(mark) and frame.first <= mark <= frame.last:
@@ -118,26 +115,12 @@ def _legend(chart: Chart, y: float) -> Iterator[str]:
         x += 44 + 8 * len(curve.name)
 
 
-def _is_centred(chart: Chart) -> bool:
-    return chart.is_centred and not chart.is_logarithmic
-
-
-def _axis_value(chart: Chart, value: float) -> float:
-    if not chart.is_logarithmic:
-        return value
-    return math.log10(abs(value)) if value and math.isfinite(value) else math.nan
-
-
-def _label(value: float, size: float) -> str:
-    return "0" if abs(value) < size * 1e-9 else f"{value:.4g}"
-
-
 def _path(chart: Chart, curve: Curve, frame: _Frame) -> str:
     """A line through the points; it stops at a value that is not a number."""
     pieces: list[str] = []
     is_drawing = False
     for row in thin_rows(curve.values, _MOST_POINTS):
-        value = _axis_value(chart, curve.values[row])
+        value = axis_value(chart, curve.values[row])
         if math.isfinite(value):
             pieces.append(f"{'L' if is_drawing else 'M'}{frame.x(curve.steps[row]):.1f} {frame.y(value):.1f}")
         is_drawing = math.isfinite(value)

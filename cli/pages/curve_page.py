@@ -1,4 +1,4 @@
-"""The parts of the answer of `accmap lr`: charts, values at the steps that matter, settings and notes."""
+"""The answer of `accmap lr` and its parts: charts, values at the steps that matter, settings and notes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,75 @@ import os
 
 from ...mapper.schedule.comparison import share_text
 from ...schemas.border.file_input import package_text
-from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.versions import TITLES
 from ..messages_compiled import say
 from ..terminal import shorten, wrap
 from .chart_picture import charts_svg
-from .document import Chart, Curve, Document, Row, Section, Table, Verdict, bullets, cells, table
+from .document import Chart, Code, Curve, Document, Row, Section, Table, Verdict, bullets, cells, table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ...mapper.schedule.comparison import Comparison
-    from .curve_terminal import Report, Series
+    from ...mapper.schedule import curve
+    from ...mapper.schedule.comparison import Comparison, Equivalent
+    from ...schemas.config import Basis
+    from ...schemas.diagnostic import Language
+    from ...schemas.verdict import Unseen
     from .document import Part, Tone
+
+
+class Series(NamedTuple):
+    """One file's curve, ready to draw."""
+
+    letter: str
+    file: str
+    schedule: curve.Schedule
+    shift: int
+    """1 where the curve is shown as Megatron logs it: the next step's value."""
+    steps: tuple[int, ...]
+
+    @property
+    def rates(self) -> curve.Curve:
+        """The learning rate."""
+        return self.schedule.learning_rate
+
+    def value(self, step: int) -> float:
+        """The rate to show at a step."""
+        return self.rates.value(step + self.shift)
+
+    @property
+    def log_shift(self) -> bool:
+        """True if the curve is shown as Megatron logs it."""
+        return bool(self.shift)
+
+    @property
+    def points(self) -> list[tuple[int, float]]:
+        """All points to show."""
+        return [(step, self.value(step)) for step in self.steps]
+
+
+class Report(NamedTuple):
+    """Everything `lr` has to say, whatever the format."""
+
+    series: tuple[Series, ...]
+    steps: int
+    comparison: Comparison | None
+    summary: str
+    reasons: tuple[curve.Note, ...]
+    remarks: tuple[str, ...]
+    equivalent: Equivalent | None
+    language: Language
+    bases: tuple[Basis, ...] = ()
+    """What each curve rests on: the version whose facts were used, and where it comes from."""
+    open_words: tuple[Unseen, ...] = ()
+    """What a launch leaves open that could change its curve."""
+
+    @property
+    def first_step(self) -> int:
+        """The first update of a run is its step 0."""
+        return 0
+
 
 _MOST_POINTS = 2000
 _ALWAYS = ("lr", "min_lr", "lr_decay_style", "train_iters", "global_batch_size")
@@ -56,8 +112,9 @@ def lr_document(report: Report) -> Document:
     facts = [*bases, *(f"{one.letter}: {basis.text(report.language)}" for one, basis in known)]
     word = say.page("curve_page", report.language)
     notes = curve_notes(report)
-    parts: list[Part] = [Verdict(report.summary, tone, facts), *rate_charts(report), *_value_table(report)]
-    parts.append(Section(word("settings"), _setting_tables(report), "settings"))
+    parts: list[Part] = [Verdict(report.summary, tone, facts), *rate_charts(report), *_equivalent_settings(report)]
+    parts += _value_table(report)
+    parts.append(Section(word("settings"), _setting_tables(report), "settings", is_folded=True))
     if notes:
         parts.append(Section(word("notes"), bullets(notes), "notes", len(notes)))
     return Document(heading(report), report.language, parts)
@@ -85,7 +142,7 @@ def heading(report: Report) -> str:
 
 def distance_at(report: Report, step: int, comparison: Comparison) -> float:
     """Distance between the two curves at a step, as a share of the peak."""
-    a, b = (series.curve.value(step) for series in report.series)
+    a, b = (series.rates.value(step) for series in report.series)
     if a == b or (math.isnan(a) and math.isnan(b)):
         return 0.0
     size = abs(a - b)
@@ -163,3 +220,29 @@ def curve_notes(report: Report) -> list[str]:
     language = report.language
     told = [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
     return [*report.remarks, *told]
+
+
+def _equivalent_settings(report: Report) -> Iterator[Section]:
+    """The settings of the other framework that give the same curve, or the nearest one."""
+    found = report.equivalent
+    if found is None:
+        return
+    word = say.page("curve_page", report.language)
+    name = TITLES[found.schedule.framework]
+    title = word("equal-settings", name)
+    if not found.exact:
+        share = found.comparison.max_difference_of_peak * 100
+        title = word("near-settings", framework=name, share=f"{share:.3g}", step=f"{found.comparison.at_step:,}")
+    if found.schedule.framework == "mindformers":
+        lines = ["lr_schedule:", *(f"  {key}: {yaml_number(value)}" for key, value in found.settings.items())]
+    else:
+        lines = [f"--{key.replace('_', '-')} {value}" for key, value in found.settings.items()]
+    yield Section(title, [Code("", 0, lines)])
+
+
+def yaml_number(value: object) -> str:
+    """A value as YAML 1.1 reads it: 1e-05 without a dot would be text."""
+    text = str(value)
+    if isinstance(value, float) and "e" in text and "." not in text:
+        return text.replace("e", ".0e")
+    return text

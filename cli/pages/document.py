@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     Part: TypeAlias = "Verdict | Note | Items | Table | Chart | Code | SideBySide | Card | Section"
 
 
+MISSING = "–"
+"""The words of a side that has no value."""
+
+
 class Words(NamedTuple):
     """Text in a line: plain, a piece of code, or a link."""
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import dropwhile, islice
 
 from ...schemas.border.text_output import json_text, markdown, markdown_code, page, paint, trust_text, visible
-from ...schemas.fast_records import TYPE_CHECKING
-from ..terminal import columns, line_limit, wants_colour, wrap
-from .document import document_json
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..terminal import can_draw, columns, in_stdout_encoding, line_limit, pad, wants_colour, wrap
+from .document import MISSING, Section, document_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import TypeAlias
 
     from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
         Items,
         Note,
         Part,
-        Section,
+        Row,
         SideBySide,
         Table,
         Verdict,
@@ -31,11 +32,22 @@ if TYPE_CHECKING:
     )
 
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
-_STYLES = {"good": "green", "bad": "red", "open": "yellow", "soft": "dim"}
+_STYLES = {"head": "bold", "good": "green", "bad": "red", "open": "yellow", "soft": "dim"}
 
 
-def write_document(build: Callable[[Language], Document], form: str, language: Language) -> Outgoing:
-    """The document in a form; a page holds it in both languages, the wanted one first."""
+def write_document(
+    build: Callable[[Language], Document],
+    form: str,
+    language: Language,
+    *,
+    everything: bool = False,
+    limit: int | None = None,
+    to_file: bool = False,
+) -> Outgoing:
+    """The document in a form; a page holds it in both languages, the wanted one first.
+
+    A text has lines of at most `limit` columns, otherwise of those of the terminal; `everything` shows what is folded.
+    """
     if form == "html":
         from .html_page import html_page
 
@@ -45,13 +57,15 @@ def write_document(build: Callable[[Language], Document], form: str, language: L
         return json_text(document_json(document))
     if form == "markdown":
         return trust_text("".join(f"{line}\n" for line in _markdown_lines(document)))
-    limit = line_limit()
-    return page(row for line, indent in _text_lines(document, wants_colour()) for row in wrap(line, limit, indent))
+    most = limit if to_file else limit or line_limit()
+    look = _Look(wants_colour() and not to_file, to_file or can_draw(), everything)
+    text = page(row for line, indent in _text_lines(document, look) for row in wrap(line, most, indent))
+    return text if look.draws else trust_text(in_stdout_encoding(text))
 
 
 def text_lines(document: Document, width: int, most: int) -> list[str]:
     """The first lines of the text, without colour."""
-    rows = (visible(row) for line, indent in _text_lines(document, False) for row in wrap(line, width, indent))
+    rows = (visible(row) for line, indent in _text_lines(document, _Look()) for row in wrap(line, width, indent))
     found = list(islice(rows, most + 1))
     return found if len(found) <= most else [*found[: most - 1], "…"]
 
@@ -159,59 +173,117 @@ _MARKDOWN: dict[str, Callable[..., Iterator[str]]] = {
 }
 
 
-def _text_lines(document: Document, colour: bool) -> Iterator[tuple[str, str]]:
-    """Lines, each with the indent of the rows that it may go on in."""
-    yield paint(document.title, "bold", colour), ""
-    yield from _text_parts(document.parts, "", colour)
+class _Look(NamedTuple):
+    """The form of a text: its colours, its signs, and if it shows what is folded and the end of long tables."""
+
+    colour: bool = False
+    draws: bool = True
+    everything: bool = False
+
+    def paint(self, text: str, tone: str, usual: str = "") -> str:
+        """The text in the colour of its tone."""
+        style = _STYLES.get(tone, usual)
+        return paint(text, style, self.colour) if style else text
+
+
+_Lines: TypeAlias = "Iterator[tuple[str, str]]"
+"""Lines, each with the indent of the rows that it may go on in."""
+_MOST_CHARTS = 2
+"""Charts of a section that a text shows."""
+_MOST_ROWS = 16
+"""Rows of a table that a text shows; of a longer one first those that are marked."""
+_WIDEST = 72
+"""Columns of a terminal that a column of a table takes at most."""
+_SIGNS = {"bad": ("✗", "x"), "good": ("✓", "v")}
+
+
+def _text_lines(document: Document, look: _Look) -> _Lines:
+    yield from dropwhile(lambda line: not line[0], _text_parts(document.parts, "", look))
     if document.footer:
         yield from (("", ""), (document.footer, ""))
 
 
-def _text_parts(parts: Iterable[Part], indent: str, colour: bool) -> Iterator[tuple[str, str]]:
+def _text_parts(parts: Iterable[Part], indent: str, look: _Look) -> _Lines:
+    charts = 0
     for part in parts:
-        kind = part.kind
-        if kind in ("section", "card", "verdict", "chart"):
+        charts += part.kind == "chart"
+        if part.kind == "chart" and charts > _MOST_CHARTS and not look.everything:
+            continue
+        if part.kind in ("card", "verdict", "chart") or (isinstance(part, Section) and _is_open(part, look)):
             yield "", ""
-        for line, more in _TEXT[kind](part, colour):
+        for line, more in _TEXT[part.kind](part, look):
             yield (indent + line if line else ""), indent + more
 
 
-def _paint_words(words: Sequence[Words], colour: bool, tone: str = "") -> str:
-    styles = [_STYLES.get(one.tone or tone) for one in words]
-    return "".join(
-        paint(one.text, style, colour) if style else one.text for one, style in zip(words, styles, strict=True)
-    )
+def _is_open(part: Section, look: _Look) -> bool:
+    return look.everything or not part.is_folded
 
 
-def _text_verdict(part: Verdict, colour: bool) -> Iterator[tuple[str, str]]:
-    yield paint(part.text, _STYLES.get(part.tone, "bold"), colour), ""
-    yield from ((f"- {fact}", "  ") for fact in part.facts)
+def _paint_words(words: Sequence[Words], look: _Look, tone: str = "") -> str:
+    return "".join(look.paint(one.text, one.tone or tone) for one in words)
 
 
-def _text_note(part: Note, colour: bool) -> Iterator[tuple[str, str]]:
-    yield _paint_words(part.words, colour, part.tone), "  "
+def _text_verdict(part: Verdict, look: _Look) -> _Lines:
+    yield look.paint(part.text, part.tone, "bold"), ""
+    yield from ((f"  {fact}", "    ") for fact in part.facts)
 
 
-def _text_items(part: Items, colour: bool) -> Iterator[tuple[str, str]]:
-    yield from ((f"- {_paint_words(one.words, colour, one.tone)}", "  ") for one in part.notes)
+def _text_note(part: Note, look: _Look) -> _Lines:
+    yield _paint_words(part.words, look, part.tone), "  "
 
 
-def _text_table(part: Table, colour: bool) -> Iterator[tuple[str, str]]:
-    """Columns of one width; a row that is too wide wraps under its second column."""
-    lines = [[_cell_text(cell) for cell in row.cells if cell.share is None] for row in part.rows]
-    heads = [list(part.heads[: len(lines[0])])] if any(part.heads) and lines else []
-    widths = [min(48, max(map(columns, column))) for column in zip(*heads, *lines, strict=False)]
-    for at, line in enumerate([*heads, *lines]):
-        padded = [text + " " * (width - columns(text)) for text, width in zip(line, widths, strict=False)]
-        tone = "bold" if at < len(heads) else _STYLES.get(part.rows[at - len(heads)].tone, "")
-        yield paint("  ".join(padded).rstrip(), tone or "bold", colour and bool(tone)), "    "
+def _text_items(part: Items, look: _Look) -> _Lines:
+    yield from ((f"- {_paint_words(one.words, look, one.tone)}", "  ") for one in part.notes)
+
+
+def _text_table(part: Table, look: _Look) -> _Lines:
+    """Columns of one width; the values of two sides stand below each other."""
+    if {"A", "B"} <= {*part.heads} and not part.is_numeric:
+        yield from (line for row in part.rows for line in _text_record(part.heads, row, look))
+    elif part.rows:
+        yield from _text_columns(part, look)
+
+
+def _text_columns(part: Table, look: _Look) -> _Lines:
+    """Columns of one width, the last of which goes on below itself; a sign before each row if some are marked."""
+    rows = part.rows if look.everything else _first_rows(part.rows)
+    lines = [[_cell_text(cell) for cell in row.cells if cell.share is None] for row in rows]
+    tones = [row.tone or row.cells[0].words.tone for row in rows]
+    if any(part.heads):
+        lines, tones = [[*part.heads[: len(lines[0])]], *lines], ["head", *tones]
+    if any(row.tone in _SIGNS for row in part.rows):
+        lines = [[_SIGNS.get(tone, "  ")[not look.draws], *line] for tone, line in zip(tones, lines, strict=True)]
+    widths = [min(_WIDEST, max(map(columns, column))) for column in zip(*lines, strict=True)]
+    begin = sum(widths[:-1]) + 2 * len(widths[:-1])
+    for tone, line in zip(tones, lines, strict=True):
+        first, *others = map(pad, line, widths)
+        yield "  ".join([look.paint(first, tone), *others]).rstrip(), " " * (begin if begin <= _WIDEST else 4)
+    yield from [(f"… {len(part.rows) - len(rows)}", "")][: len(part.rows) - len(rows)]
+
+
+def _first_rows(rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows that a text shows."""
+    return rows if len(rows) <= _MOST_ROWS else ([row for row in rows if row.tone == "bad"] or rows)[:_MOST_ROWS]
+
+
+def _text_record(heads: Sequence[str], row: Row, look: _Look) -> _Lines:
+    """The last cell of a row and its first one, and the values of both sides below them."""
+    named = dict(zip(heads, row.cells, strict=True))
+    name, *_between, last = row.cells
+    told = look.paint(last.words.text, last.words.tone or row.tone)
+    yield f"{told}  {name.words.text}" + (f" ({last.note})" if last.note else ""), "    "
+    for side in "AB":
+        if named[side].words.text != MISSING:
+            yield f"    {side}  {named[side].words.text:<24}  {named[side].note}".rstrip(), "       "
+    if name.note:
+        yield f"    {name.note}", "    "
 
 
 def _cell_text(cell: Cell) -> str:
     return cell.words.text + (f" ({cell.note})" if cell.note else "")
 
 
-def _text_code(part: Code, colour: bool) -> Iterator[tuple[str, str]]:
+def _text_code(part: Code, look: _Look) -> _Lines:
     for at, line in enumerate(part.lines, part.first):
         number = str(at) if part.first else ""
         yield f"  {number} | {line}" if number else f"  {line}", "      "
@@ -219,33 +291,34 @@ def _text_code(part: Code, colour: bool) -> Iterator[tuple[str, str]]:
             if mark.line == at and mark.start < len(line):
                 before = " " * (len(number) + 5 + columns(line[: mark.start]))
                 signs = "^" * max(1, columns(line[mark.start : mark.stop]))
-                yield before + paint(signs, _STYLES.get(mark.tone, "bold"), colour), ""
+                yield before + look.paint(signs, mark.tone, "bold"), ""
 
 
-def _text_sides(part: SideBySide, colour: bool) -> Iterator[tuple[str, str]]:
-    del colour
+def _text_sides(part: SideBySide, look: _Look) -> _Lines:
+    del look
     yield f"A {part.a.file} · B {part.b.file}", ""
 
 
-def _text_chart(part: Chart, colour: bool) -> Iterator[tuple[str, str]]:
+def _text_chart(part: Chart, look: _Look) -> _Lines:
     from .terminal_plot import chart_lines
 
     yield part.title, ""
-    yield from ((line, "") for line in chart_lines(part, colour))
+    yield from ((line, "") for line in chart_lines(part, colour=look.colour, unicode=look.draws))
 
 
-def _text_card(part: Card, colour: bool) -> Iterator[tuple[str, str]]:
-    yield _paint_words(part.head, colour), "  "
-    yield from _text_parts(part.parts, "  ", colour)
+def _text_card(part: Card, look: _Look) -> _Lines:
+    yield _paint_words(part.head, look), "  "
+    yield from _text_parts(part.parts, "  ", look)
 
 
-def _text_section(part: Section, colour: bool) -> Iterator[tuple[str, str]]:
+def _text_section(part: Section, look: _Look) -> _Lines:
     count = "" if part.size is None else f" ({part.size})"
-    yield paint(f"{part.title}{count}", "bold", colour), ""
-    yield from _text_parts(part.parts, "" if part.name else "  ", colour)
+    yield look.paint(f"{part.title}{count}", part.tone, "bold") + ("" if _is_open(part, look) else " …"), ""
+    if _is_open(part, look):
+        yield from _text_parts(part.parts, "" if part.name else "  ", look)
 
 
-_TEXT: dict[str, Callable[..., Iterator[tuple[str, str]]]] = {
+_TEXT: dict[str, Callable[..., _Lines]] = {
     "verdict": _text_verdict,
     "note": _text_note,
     "items": _text_items,

@@ -6,16 +6,15 @@ The first curve is a solid line, the others are dotted; without Unicode each has
 from __future__ import annotations
 
 import math
-import sys
 from bisect import bisect_right
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from ...schemas.border.text_output import paint
 from ..terminal import columns as columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from .document import Chart
 
@@ -34,17 +33,24 @@ def ticks(low: float, high: float, count: int) -> list[float]:
     return [index * step for index in range(first, last + 1)]
 
 
-def value_range(values: Sequence[float], *, is_centred: bool) -> tuple[float, float]:
+def axis_range(chart: Chart, values: Iterable[float]) -> tuple[float, float]:
     """The lowest and highest value of an axis, with some room around the curves."""
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    if is_centred:
+    finite = list(filter(math.isfinite, values))
+    low, high = min(finite, default=0.0), max(finite, default=1.0)
+    if chart.is_centred and not chart.is_logarithmic:
         high = max(abs(low), abs(high)) or 1e-9
         low = -high
     room = (high - low) * 0.06 or abs(high) * 0.06 or 0.5
     return (0.0 if low == 0 else low - room), high + room
 
 
-def step_labels(word: str, first: int, last: int) -> str:
+def step_range(chart: Chart) -> tuple[int, int]:
+    """The first and the last step, at least one apart."""
+    ends = [step for curve in chart.curves for step in (*curve.steps[:1], *curve.steps[-1:])] or [0]
+    return min(ends), max(min(ends) + 1, *ends)
+
+
+def _step_labels(word: str, first: int, last: int) -> str:
     """The line under a plot in a terminal: the word, and round steps where they stand and have room."""
     line = [" "] * (COLUMNS + MARGIN)
     wide = columns_of(word)
@@ -60,53 +66,9 @@ def step_labels(word: str, first: int, last: int) -> str:
     return "".join(line).rstrip()
 
 
-def rate_label(value: float, largest: float) -> str:
-    """A learning rate on an axis: plain zero, else two digits and a power of ten that the whole axis shares."""
-    if abs(value) < 1e-9 * abs(largest):
-        return "0"
-    return f"{value:.1e}" if f"{value:.1e}" == f"{value:.2e}".replace("0e", "e") else f"{value:.2e}"
-
-
 STYLES = ("cyan", "yellow", "magenta", "green", "blue", "red")
 _DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _LETTERS = "*ox+@%"
-
-
-def can_draw() -> bool:
-    """True if standard output takes braille."""
-    try:
-        "⣿█┤".encode(_output_encoding())
-    except (UnicodeEncodeError, LookupError):
-        return False
-    return True
-
-
-def in_stdout_encoding(text: str) -> str:
-    """The text as standard output's encoding can write it."""
-    encoding = _output_encoding()
-    for letter, written in (("…", "..."), ("−", "-"), ("∞", "inf"), ("→", "->")):
-        text = text.replace(letter, written)
-    return text.encode(encoding, "replace").decode(encoding)
-
-
-def _output_encoding() -> str:
-    return sys.stdout.encoding or "ascii"
-
-
-def plot_curves(
-    curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, *, colour: bool, unicode: bool
-) -> list[str]:
-    """Curves with two values a column, as so many rows of text."""
-    return (_braille_lines if unicode else _letter_lines)(curves, bottom, top, rows, colour)
-
-
-def with_axis(labels: Mapping[int, str], cells: Sequence[str], width: int, *, unicode: bool) -> list[str]:
-    """The rows of a plot with the axis before them, and the labels of some."""
-    side, marked = ("│", "┤") if unicode else ("|", "|")
-    return [
-        f"{labels.get(index, ''):>{width - 2}} {marked if labels.get(index) else side}{row}"
-        for index, row in enumerate(cells)
-    ]
 
 
 def _row_of_value(value: float, bottom: float, top: float, size: int) -> int | None:
@@ -162,29 +124,52 @@ def _letter_lines(curves: Sequence[Sequence[float]], bottom: float, top: float, 
     return ["".join(paint(cell, styles[cell], colour) if cell != " " else cell for cell in line) for line in grid]
 
 
-def stroke(index: int, *, unicode: bool) -> str:
+def chart_lines(chart: Chart, *, colour: bool, unicode: bool) -> list[str]:
+    """A chart of a document as text: the curves, their axes, a sign under each marked step, and the legend."""
+    first, last = step_range(chart)
+    curves = [
+        _sample(curve.steps, [axis_value(chart, one) for one in curve.values], first, last) for curve in chart.curves
+    ]
+    low, high = axis_range(chart, chain.from_iterable(curves))
+    marks = [mark for mark in ticks(low, high, 4) if low <= mark <= high]
+    labels = {round((high - mark) / (high - low) * (ROWS - 1)): axis_label(chart, mark, high - low) for mark in marks}
+    cells = (_braille_lines if unicode else _letter_lines)(curves, low, high, ROWS, colour)
+    corner, side, marked, bar, sign = "┼│┤─▲" if unicode else "+||-^"
+    lines = [
+        f"{labels.get(at, ''):>{MARGIN - 2}} {marked if at in labels else side}{row}".rstrip()
+        for at, row in enumerate(cells)
+    ]
+    word = chart.step if columns_of(chart.step) <= MARGIN - 2 else ""
+    axis = [bar] * COLUMNS
+    for flag in filter(range(first, last + 1).__contains__, chart.flags):
+        axis[round((flag - first) / (last - first) * (COLUMNS - 1))] = sign
+    legend = [
+        f"{paint(_stroke(index, unicode=unicode), STYLES[index % len(STYLES)], colour)}  {curve.name}"
+        for index, curve in enumerate(chart.curves)
+    ]
+    return [*lines, " " * (MARGIN - 1) + corner + "".join(axis), _step_labels(word, first, last), *legend]
+
+
+def _stroke(index: int, *, unicode: bool) -> str:
     """The sample of a curve that a legend shows."""
     return ("⠒⠒⠒" if index == 0 else "⠒ ⠒") if unicode else _LETTERS[index % len(_LETTERS)] * 3
 
 
-def chart_lines(chart: Chart, colour: bool) -> list[str]:
-    """A chart of a document as text, its legend below."""
-    unicode = can_draw()
-    ends = [step for curve in chart.curves for step in (*curve.steps[:1], *curve.steps[-1:])] or [0]
-    first, last = min(ends), max(min(ends) + 1, *ends)
-    curves = [sample(curve.steps, curve.values, first, last) for curve in chart.curves]
-    finite = [value for curve in curves for value in curve if math.isfinite(value)]
-    low, high = value_range(finite, is_centred=chart.is_centred)
-    marks = [mark for mark in ticks(low, high, 4) if low <= mark <= high]
-    labels = {round((high - mark) / (high - low) * (ROWS - 1)): f"{mark:.3g}{chart.unit}" for mark in marks}
-    cells = plot_curves(curves, low, high, ROWS, colour=colour, unicode=unicode)
-    corner, bar = ("┼", "─") if unicode else ("+", "-")
-    legend = [f"{stroke(index, unicode=unicode)}  {curve.name}" for index, curve in enumerate(chart.curves)]
-    axis = " " * (MARGIN - 1) + corner + bar * COLUMNS
-    return [*with_axis(labels, cells, MARGIN, unicode=unicode), axis, step_labels("", first, last), *legend]
+def axis_value(chart: Chart, value: float) -> float:
+    """The place of a value on its axis, which may be one of powers of ten."""
+    if not chart.is_logarithmic:
+        return value
+    return math.log10(abs(value)) if value and math.isfinite(value) else math.nan
 
 
-def sample(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
+def axis_label(chart: Chart, mark: float, size: float) -> str:
+    """The label of a place on an axis of a size."""
+    if chart.is_logarithmic:
+        return f"{10**mark:.2g}{chart.unit}"
+    return ("0" if abs(mark) < size * 1e-9 else f"{mark:.4g}") + chart.unit
+
+
+def _sample(steps: Sequence[int], values: Sequence[float], first: int, last: int) -> list[float]:
     """One value for each dot column: of its steps the one farthest from their mean, so that a spike is drawn."""
     count = COLUMNS * 2
     found = [math.nan] * count

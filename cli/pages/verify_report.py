@@ -1,13 +1,11 @@
-"""The answer of `accmap verify` for people: a text, and the parts of a document with bars."""
+"""The answer of `accmap verify` for people: the parts of a document, with a chart of errors and bars."""
 
 from __future__ import annotations
 
-from ...schemas.border.text_output import page, paint
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import plain
 from ..messages_compiled import say
 from ..reference.known_defects import title
-from ..terminal import wants_colour
 from .document import (
     Cell,
     Chart,
@@ -20,6 +18,7 @@ from .document import (
     Table,
     Verdict,
     Words,
+    bullets,
     cells,
     code_cell,
     note,
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any, TypeAlias
 
-    from ...schemas.border.text_output import Outgoing
     from ...schemas.diagnostic import Language
     from ..messages_compiled import VerifyWords
     from .document import Part, Tone
@@ -41,63 +39,9 @@ _TABLES = (
     "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
     "updates", "expert_bias", "rates", "dropout", "scales", "samples", "padding", "initialisation",
 )  # fmt: skip
-_STYLES = {"match": "green", "partial": "yellow", "mismatch": "red", "not-verifiable": "yellow"}
 _TONES: dict[str, Tone] = {"match": "good", "mismatch": "bad", "partial": "open", "not-verifiable": "open"}
 _KEYS = ("parameter", "step", "name", "part")
 _MOST_LINES = 6
-
-
-def text_page(answer: Answer, language: Language) -> Outgoing:
-    """The report for a terminal."""
-    colour = wants_colour()
-    word = say.page("verify", language)
-    verdict = answer["verdict"]
-    sides = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
-    instead = "".join(f" ({entry['reason']})" for entry in answer["not_compared"] if _is_version(entry))
-    lines = [f"{paint(word(verdict), _STYLES[verdict], colour)}{instead}  {sides}"]
-    lines += [f"  {word('ran')}: {line}" for line in _ran_lines(answer, word)]
-    lines += _recorded_lines(answer, language)
-    lines += _initial_lines(answer, word)
-    lines += _failure_lines(answer, word)
-    lines += _unexercised_lines(answer, word)
-    lines += _effect_lines(answer, word)
-    lines += _divergence_lines(answer, word, language)
-    for name in _TABLES:
-        lines += _table_lines(_table_rows(answer, name), word, word(name), colour)
-    lines += _precision_lines(answer, word)
-    if answer["shrunk"]:
-        sizes = ", ".join(
-            f"{field} {_short_text(sizes[0])} → {_short_text(sizes[1])}" for field, sizes in answer["shrunk"].items()
-        )
-        lines += ["", f"{word('shrunk')}: {sizes}"]
-    if answer["stand_ins"]:
-        names = ", ".join(dict.fromkeys(f"{entry['side']}/{entry['name']}" for entry in answer["stand_ins"]))
-        lines.append(f"{word('stand_ins')}: {names}")
-    lines += _not_compared_lines(answer, word)
-    return page(lines)
-
-
-def _not_compared_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """Lines on the parts that were not compared: each reason once, with its fields."""
-    fields: dict[str, list[str]] = {}
-    for entry in answer["not_compared"]:
-        if not (entry.get("differs") or entry.get("accepted")):
-            fields.setdefault(entry["reason"], []).append(_field_text(entry))
-    lines = [f"  {', '.join(names)}: {reason}" for reason, names in fields.items()]
-    return [f"{word('not_compared')}:", *lines] if lines else []
-
-
-def _failure_lines(answer: Answer, word: VerifyWords) -> list[str]:
-    """Lines on sides that could not be run, with the remedy."""
-    lines: list[str] = []
-    for failure in answer["failures"]:
-        place = f" ({failure['where']})" if failure["where"] else ""
-        lines.append(f"  {word('failures')}: {failure['side']}: {failure['reason']}{place}")
-        if failure["explanation"]:
-            lines.append(f"    {failure['explanation']}")
-        if failure["kind"] in ("crash", "timeout", "memory"):
-            lines += [f"    {line}" for line in failure["log"][-10:]]
-    return lines
 
 
 def _initial_lines(answer: Answer, word: VerifyWords) -> list[str]:
@@ -108,7 +52,7 @@ def _initial_lines(answer: Answer, word: VerifyWords) -> list[str]:
     told = word("drawn_alike", drawn["kinds"])
     if drawn["different"]:
         told = word("drawn_differently", different=len(drawn["different"]), kinds=drawn["kinds"])
-    return [f"  {word('initial_weights')}: {told}"]
+    return [f"{word('initial_weights')}: {told}"]
 
 
 def _recorded_lines(answer: Answer, language: Language) -> list[str]:
@@ -124,9 +68,9 @@ def _recorded_lines(answer: Answer, language: Language) -> list[str]:
             told.append(word("repeats", noise=f"{one['noise']:.1e}"))
         if one["weights"]:
             told.append(word("own_weights", digest=one["weights"][:12]))
-        lines.append(f"  {one['side']}: {' · '.join(filter(None, told))}")
+        lines.append(f"{one['side']}: {' · '.join(filter(None, told))}")
     if answer["recorded"]:
-        lines.append(f"  {word('tolerance')}: {answer['tolerance']:.1e}")
+        lines.append(f"{word('tolerance')}: {answer['tolerance']:.1e}")
     return lines
 
 
@@ -137,9 +81,9 @@ def _precision_lines(answer: Answer, word: VerifyWords) -> list[str]:
         return []
     types = " · ".join(found["compute"])
     shown = ", ".join(f"{row['name']} {row['a']:.2f} | {row['b']:.2f}" for row in found["errors"][:2])
-    lines = ["", f"{word('precision')} ({types}): {word('errors')}: {shown}"]
+    lines = [f"{word('precision')} ({types}): {word('errors')}: {shown}"]
     wrong = [row for row in found["errors"] if not row["agrees"]]
-    return lines + [f"  ✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
+    return lines + [f"✗ {row['name']}  {row['a']:.2f} | {row['b']:.2f}" for row in wrong[:_MOST_LINES]]
 
 
 def _ran_lines(answer: Answer, word: VerifyWords) -> list[str]:
@@ -177,9 +121,9 @@ def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
             also = "also_differs" if answer["verdict"] == "mismatch" else "unexercised"
             heading = word(also if "a" in entry else "unproved")
             told.setdefault((heading, entry["reason"]), []).append(_field_text(entry))
-    lines = [f"  {heading}: {', '.join(names)}: {reason}" for (heading, reason), names in told.items()]
+    lines = [f"{heading}: {', '.join(names)}: {reason}" for (heading, reason), names in told.items()]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
-    return lines + [f"  {word('accepted')}: {_field_text(entry)}" for entry in let]
+    return lines + [f"{word('accepted')}: {_field_text(entry)}" for entry in let]
 
 
 def _field_text(entry: dict[str, Any]) -> str:
@@ -193,7 +137,7 @@ def _effect_lines(answer: Answer, word: VerifyWords) -> list[str]:
         return []
     fields = ", ".join(f"{_field_text(one)}: {_effect_text(one, word)}" for one in answer["effects"])
     rest: Callable[..., str] = word
-    return [f"  {word('effects', fields=fields, rest=rest('rest_' + answer['rest']))}"]
+    return [f"{word('effects', fields=fields, rest=rest('rest_' + answer['rest']))}"]
 
 
 def _effect_text(effect: Mapping[str, Any], word: VerifyWords) -> str:
@@ -213,33 +157,16 @@ def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> 
     if divergence is None:
         return []
     direction = say.page("verify_direction", language)(divergence["direction"])
-    lines = [f"  {word('first')} {divergence['module']}, {direction}"]
+    lines = [f"{word('first')} {divergence['module']}, {direction}"]
     if divergence["differing"]:
         told = ", ".join(map(_field_text, divergence["differing"]))
-        lines.append(f"  {word('differ')} {told}")
+        lines.append(f"{word('differ')} {told}")
     elif divergence["fields"]:
-        lines.append(f"  {word('depends')} {', '.join(divergence['fields'])}")
+        lines.append(f"{word('depends')} {', '.join(divergence['fields'])}")
     if divergence["rules"]:
-        lines.append(f"  {word('rules')}: {', '.join(divergence['rules'])}")
+        lines.append(f"{word('rules')}: {', '.join(divergence['rules'])}")
     known = divergence["defects"]
-    return [*lines, *(f"  {word('defect')} {one['code']}: {title(one['code'], language)}" for one in known)]
-
-
-def _table_lines(rows: Sequence[dict[str, Any]], word: VerifyWords, heading: str, colour: bool) -> list[str]:
-    if not rows:
-        return []
-    wrong = [row for row in rows if not row["agrees"]]
-    count = word("all", len(rows)) if not wrong else f"{len(rows) - len(wrong)} " + word("of", len(rows))
-    shown = wrong[:_MOST_LINES] if wrong else [max(rows, key=lambda row: row["relative"] or 0)]
-    lines = ["", f"{paint(heading, 'bold', colour)}: {count}"]
-    for row in shown:
-        marked = paint("✗", "red", colour) if not row["agrees"] else paint("✓", "green", colour)
-        lines.append(
-            f"  {marked} {_row_name(row)}  {_number_text(row['a'])}  {_number_text(row['b'])}  {_difference_text(row)}"
-        )
-    if len(wrong) > _MOST_LINES:
-        lines.append(f"  … {len(wrong) - _MOST_LINES}")
-    return lines
+    return [*lines, *(f"{word('defect')} {one['code']}: {title(one['code'], language)}" for one in known)]
 
 
 def _table_rows(answer: Answer, table: str) -> list[dict[str, Any]]:
@@ -270,16 +197,21 @@ def _short_text(value: Any) -> str:
 def verify_document(answer: Answer, language: Language) -> Document:
     """The report as parts: the verdict, why, what was compared by layer, and under which conditions."""
     word = say.page("verify", language)
-    files = " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
-    return Document(f"{word('title')}: {files}", language, list(verify_parts(answer, language)))
+    return Document(f"{word('title')}: {_files_text(answer)}", language, list(verify_parts(answer, language)))
+
+
+def _files_text(answer: Answer) -> str:
+    return " · ".join(f"{side} {file}" for side, file in zip(answer["sides"], answer["files"], strict=False))
 
 
 def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
-    """The parts of a verification."""
+    """The parts of a verification; a table all of whose rows agree is folded."""
     word = say.page("verify", language)
-    verdict: Callable[..., str] = word
-    versions = [str(entry["reason"]) for entry in answer["not_compared"] if _is_version(entry)]
-    told = (
+    heading: Callable[..., str] = word
+    facts = (
+        _files_text(answer),
+        *(f"{word('ran')}: {line}" for line in _ran_lines(answer, word)),
+        *(str(entry["reason"]) for entry in answer["not_compared"] if _is_version(entry)),
         *_recorded_lines(answer, language),
         *_initial_lines(answer, word),
         *_unexercised_lines(answer, word),
@@ -287,21 +219,33 @@ def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
         *_divergence_lines(answer, word, language),
         *_precision_lines(answer, word),
     )
-    ran = [f"{word('ran')}: {line}" for line in _ran_lines(answer, word)]
-    facts = [*ran, *versions, *(line.strip() for line in told if line)]
-    yield Verdict(verdict(answer["verdict"]), _TONES[answer["verdict"]], facts)
+    yield Verdict(heading(answer["verdict"]), _TONES[answer["verdict"]], facts)
     for failure in answer["failures"]:
         yield from _failure_parts(failure, word)
+    yield from error_charts(answer, language)
     for name in _TABLES:
         rows = _table_rows(answer, name)
         if rows:
             wrong = sum(not row["agrees"] for row in rows)
             count = word("all", len(rows)) if not wrong else f"{len(rows) - wrong} {word('of', len(rows))}"
-            parts = [note(count, "bad" if wrong else "good"), _comparison_table(rows, answer, word)]
-            yield Section(verdict(name), parts, name, len(rows))
+            largest = max((row["relative"] for row in rows if row["relative"] is not None), default=0.0)
+            title = f"{heading(name)}: {count}, {word('worst')} {largest:.1e}"
+            yield Section(title, [_comparison_table(rows, answer, word)], name, is_folded=not wrong)
     for name, rows in _conditions(answer).items():
         if rows:
-            yield Section(verdict(name), table([""] * len(rows[0]), rows), name, len(rows))
+            yield Section(heading(name), table([""] * len(rows[0]), rows), name, len(rows), is_folded=True)
+    left = _uncompared_texts(answer)
+    if left:
+        yield Section(word("not_compared"), bullets(left), "not_compared")
+
+
+def _uncompared_texts(answer: Answer) -> list[str]:
+    """The fields that were not compared, by their reason, which is told once."""
+    fields: dict[str, list[str]] = {}
+    for entry in answer["not_compared"]:
+        if not (entry.get("differs") or entry.get("accepted")):
+            fields.setdefault(entry["reason"], []).append(_field_text(entry))
+    return [f"{', '.join(names)}: {reason}" for reason, names in fields.items()]
 
 
 def table_rows(answer: Answer) -> Iterator[dict[str, Any]]:
@@ -327,6 +271,8 @@ def error_charts(answer: Answer, language: Language) -> list[Chart]:
         curves.append(Curve(heading(name), steps, errors, colour))
         flags += [step for step, row in zip(steps, rows, strict=True) if not row["agrees"]][:1]
     places = curves[0].steps
+    if not places:
+        return []
     limit = Curve(word("tolerance"), places, [answer["tolerance"]] * len(places), len(curves), is_dashed=True)
     title = word("errors_by_parameter")
     return [
@@ -336,10 +282,12 @@ def error_charts(answer: Answer, language: Language) -> list[Chart]:
 
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:
     place = [Words(" "), Words(failure["where"], is_code=True)] if failure["where"] else []
-    yield Note([Words(f"{failure['side']}: {failure['reason']}"), *place], "bad")
+    yield Note([Words(f"{word('failures')}: {failure['side']}: {failure['reason']}"), *place], "bad")
     if failure["explanation"]:
         yield note(failure["explanation"])
-    yield Section(word("log"), [Code("", 0, failure["log"])], is_folded=True)
+    if failure["log"]:
+        shows = failure["kind"] in ("crash", "timeout", "memory")
+        yield Section(word("log"), [Code("", 0, failure["log"])], is_folded=not shows)
 
 
 def _conditions(answer: Answer) -> dict[str, list[tuple[str, ...]]]:
@@ -355,7 +303,6 @@ def _conditions(answer: Answer) -> dict[str, list[tuple[str, ...]]]:
             for one in answer["inputs"]
         ],
         "stand_ins": [(entry["side"], entry["name"], entry["description"]) for entry in answer["stand_ins"]],
-        "not_compared": [(entry["field"], entry["reason"]) for entry in answer["not_compared"]],
         "versions": list(answer["versions"].items()),
     }
 
@@ -366,7 +313,7 @@ def _comparison_table(rows: Sequence[dict[str, Any]], answer: Answer, word: Veri
     for row in rows:
         numbers = cells(_number_text(row["a"]), _number_text(row["b"]), _difference_text(row))
         bar = Cell(Words(""), share=_bar(row["relative"]))
-        group, tone = (word("agreeing"), "") if row["agrees"] else (word("parting"), "bad")
+        group, tone = (word("agreeing"), "good") if row["agrees"] else (word("parting"), "bad")
         listed.append(Row([code_cell(_row_name(row)), *numbers, bar], group, tone))
     return Table(heads, listed, is_numeric=True)
 

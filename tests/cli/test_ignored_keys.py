@@ -64,7 +64,7 @@ def test_an_ignored_value_is_different(
         assert (row["status"], row["impact"]) == ("different", "numerics")
         assert reason in row["reason"]
         page = accmap("diff", *files, "--mindformers", version, "--dialect", dialect).out
-        assert f"different  {field}\n" in page
+        assert f"different  {field} (changes numbers)\n" in page
         assert reason in page
     assert compare(accmap, version, dialect, "b.yaml", "b.yaml")[field]["status"] == "equal"
     options = ("--mindformers", version, "--dialect", dialect, "--profile", "train", "--no-cache")

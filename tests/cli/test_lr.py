@@ -61,7 +61,7 @@ def test_two_files_that_part(accmap: Callable[..., Any]) -> None:
     text = " ".join(answer.out.split())
     assert "The curves first differ at step 1: 8.00e-06 against 8.33e-06" in text
     assert "because the warm-up ratio 0.0125 of 1000 is truncated to 12 steps" in text
-    assert "1.0e-04 ┤" in answer.out
+    assert "0.0001 ┤" in answer.out
     chinese = accmap("lr", "a.sh", "b.yaml", "--lang", "zh")
     assert "首个差异在第 1 步" in chinese.out
 
@@ -189,7 +189,7 @@ def test_an_output_file_is_not_overwritten_unasked(accmap: Callable[..., Any], t
 
 
 def test_without_unicode_the_plot_is_letters(accmap: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("accmap.cli.pages.terminal_plot._output_encoding", lambda: "ascii")
+    monkeypatch.setattr("accmap.cli.terminal._output_encoding", lambda: "ascii")
     files = {"a.sh": script(), "b.yaml": config("LinearWithWarmUpLR")}
     answer = accmap("lr", "a.sh", "b.yaml", files=files)
     assert answer.out.isascii()

@@ -142,8 +142,8 @@ def test_every_page_has_one_policy_and_both_languages(written: Callable[..., str
     assert not re.search(r'<[^>]* style="|<link|<img|<iframe|<[^>]*\bsrc=|@import', page)
     assert len(re.findall("<style>", page)) == 1
     if name == "verify":
-        assert "<td>此处随机</td>" in page
-        assert "<td>drawn here</td>" in page
+        assert "<li>run.seed: 此处随机</li>" in page
+        assert "<li>run.seed: drawn here</li>" in page
 
 
 @pytest.mark.parametrize("name", [name for name in PAGES if name != "lint"])

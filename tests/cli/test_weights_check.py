@@ -82,8 +82,8 @@ def test_a_difference_is_shown_with_both_sides(accmap: Callable[..., Any], files
     assert answer.code == 1
     assert f"different  {NAME}" in answer.out
     assert "0.5 of the largest value" in answer.out
-    assert "20 相同, 1 不同" in accmap("weights", "check", "a", "b", "--config", config, "--lang", "zh").out.replace(
-        "1 不同, 20 相同", "20 相同, 1 不同"
+    assert "20 相同、1 不同" in accmap("weights", "check", "a", "b", "--config", config, "--lang", "zh").out.replace(
+        "1 不同, 20 相同", "20 相同、1 不同"
     )
     told = json.loads(accmap("weights", "check", "a", "b", "--config", config, "--format", "json").out)
     OUTPUTS["weights-check"].model_validate(told)

@@ -12,8 +12,9 @@ import pytest
 
 from accmap.cli.commands.verify import list_without_defects, pair_findings, rules_for, shown_defects
 from accmap.cli.lean import main
+from accmap.cli.pages.formats import write_document
 from accmap.cli.pages.html_page import html_page
-from accmap.cli.pages.verify_report import text_page, verify_document
+from accmap.cli.pages.verify_report import verify_document
 from accmap.cli.reference.known_defects import defects_of_files
 from accmap.mapper.modules import MODULES, fields_of
 from accmap.schemas.border.file_input import read_text
@@ -38,6 +39,11 @@ from accmap.verifier.worker.processes import WorkerAnswer, WorkerFailure
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
 from stand_in_workers import use_stand_ins
+
+
+def text_of(answer: dict[str, Any], language: Any) -> str:
+    return write_document(lambda one: verify_document(answer, one), "text", language)
+
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -225,7 +231,7 @@ def test_the_rule_of_a_divergence_is_named() -> None:
 def test_the_pages(language: Any) -> None:
     answer = verification().to_json(("NET016",))
     json.dumps(answer, allow_nan=False)
-    for page in (text_page(answer, language), html_page(verify_document(answer, language))):
+    for page in (text_of(answer, language), html_page(verify_document(answer, language))):
         assert "decoder.layers.0.input_layernorm" in page
         assert "NET016" in page
         assert "norm.epsilon" in page
@@ -241,8 +247,8 @@ def test_what_was_not_compared_has_a_reason_for_each_field_and_each_reason_stand
         NotCompared("x.y", "a kernel", Values(1, 2)),
         NotCompared("z", "a kernel"),
     )
-    text = str(text_page(verification(not_compared=unrun).to_json(), "en"))
-    assert text.endswith("not compared:\n  run.seed: drawn here\n  x.y (1 | 2), z: a kernel\n")
+    text = str(text_of(verification(not_compared=unrun).to_json(), "en"))
+    assert text.endswith("not compared\n- run.seed: drawn here\n- x.y (1 | 2), z: a kernel\n")
 
 
 def test_the_progress_says_what_happens_before_a_framework_answers(
@@ -264,7 +270,7 @@ def test_the_progress_says_what_happens_before_a_framework_answers(
 def test_whose_launch_was_parsed_is_said(parsed: bool | None, own: bool | None, said: str) -> None:
     """A fork's own script is no launch that Megatron-LM's parser read."""
     place = Installation("megatron", "0.17.1", "/t", "source")
-    page = text_page(verification(ran=(FrameworkRun(place, "0.17", True, None, parsed, own),)).to_json(), "en")
+    page = text_of(verification(ran=(FrameworkRun(place, "0.17", True, None, parsed, own),)).to_json(), "en")
     assert f"ran: megatron 0.17.1{said}" in page
 
 
@@ -273,7 +279,7 @@ def test_a_failure_is_shown_with_its_log() -> None:
     answer = verification(
         verdict="not-verifiable", failures={"mindformers": failure}, divergence=None, compared=()
     ).to_json()
-    assert "the kernel is gone" in text_page(answer, "en")
+    assert "the kernel is gone" in text_of(answer, "en")
     assert "the kernel is gone" in html_page(verify_document(answer, "en"))
 
 

@@ -13,8 +13,9 @@ import pytest
 from accmap import convert
 from accmap.cli.commands.verify import findings_of, pair_findings
 from accmap.cli.lean import main
+from accmap.cli.pages.formats import write_document
 from accmap.cli.pages.html_page import html_page
-from accmap.cli.pages.verify_report import text_page, verify_document
+from accmap.cli.pages.verify_report import verify_document
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
@@ -34,6 +35,11 @@ from stand_in_workers import use_stand_ins
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
     from accmap.verifier.worker.processes import WorkerFailure
+
+
+def text_of(answer: dict[str, Any], language: Any) -> str:
+    return write_document(lambda one: verify_document(answer, one), "text", language)
+
 
 SCRIPT = (
     "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 128 --num-attention-heads 4 --swiglu "
@@ -311,7 +317,7 @@ def test_only_a_match_becomes_partial() -> None:
     assert [one.field for one in partial.not_compared] == ["attention.dropout", "run.seed"]
     assert found._replace(verdict="mismatch").as_partial([entry]).verdict == "mismatch"
     for language in ("en", "zh"):
-        for page in (text_page(partial.to_json(), language), html_page(verify_document(partial.to_json(), language))):
+        for page in (text_of(partial.to_json(), language), html_page(verify_document(partial.to_json(), language))):
             assert "attention.dropout (0.1 | 0.0): it differs" in page
 
 
@@ -365,7 +371,7 @@ def test_what_the_project_accepts_stays_named_and_decides_nothing(
     entry = next(one for one in found["not_compared"] if one["field"] == "attention.dropout")
     assert (entry["accepted"], entry["a"], entry["b"]) == (True, 0.1, 0.0)
     assert "differs" not in entry
-    page = text_page({**found, "files": [], "ran": []}, "en")
+    page = text_of({**found, "files": [], "ran": []}, "en")
     assert "was not run" not in page
     assert "is accepted: attention.dropout (0.1 | 0.0)" in page
 
