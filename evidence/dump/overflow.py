@@ -119,9 +119,8 @@ def constant_origin(units: Sequence[Unit]) -> Unit | None:
     """
     forward = [unit for unit in units if unit.level == "module" and unit.direction != "backward"]
     whole = [unit for unit in forward if not _INSIDE_A_LAYER.search(unit.scope)]
-    last = {unit.scope for unit in whole[-1:]}
-    ends = [_output_varies(unit) for unit in whole if unit.scope in last]
-    if True in ends or False not in ends:
+    last = next((unit.scope for unit in reversed(whole) if _output_varies(unit) is not None), None)
+    if last is None or any(_output_varies(unit) for unit in whole if unit.scope == last):
         return None
     lasting = next((unit for unit in reversed(whole) if _output_varies(unit)), None)
     behind = forward[forward.index(lasting) + 1 :] if lasting is not None else forward
@@ -143,7 +142,10 @@ def _output_varies(unit: Unit) -> bool | None:
 
 
 def varies(tensor: Tensor) -> bool | None:
-    """True if the rows of a tensor differ; None for one row, and if the dump does not tell or a value is not finite."""
+    """True if the rows of a tensor differ, False if all are equal; None if the dump does not tell.
+
+    One row with different elements tells nothing, and neither do values that are not finite.
+    """
     if tensor.value is not None:
         return None
     if tensor.path is None:
@@ -157,8 +159,10 @@ def varies(tensor: Tensor) -> bool | None:
     if array.dtype.kind == "V":
         array = from_bfloat16(array.view(np.uint16))
     rows = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and tensor.dtype not in EXACT else array.reshape(-1, 1)
-    if len(rows) < 2 or rows.dtype.kind not in "fiub" or not np.isfinite(rows[0]).all():
+    if array.size < 2 or rows.dtype.kind not in "fiub" or not np.isfinite(rows[0]).all():
         return None
+    if len(rows) == 1:
+        return False if bool((rows == rows[0, 0]).all()) else None
     first = np.asarray(rows[0], dtype=np.float64)
     limit = _SAME * float(np.abs(first).max(initial=0.0))
     step = max(1, _BLOCK // max(1, rows.shape[1]))

@@ -33,6 +33,8 @@ _LISTS: tuple[tuple[re.Pattern[str], Missing], ...] = (
     (re.compile(r"Checkpoint weights not loaded\s*:"), "weights"),
     (re.compile(r"[Pp]arameters? .*is not loaded[^:]*in the network\s*:?|param_not_load\s*[:=]"), "network"),
     (re.compile(r"ckpt_not_load\s*[:=]"), "weights"),
+    (re.compile(r"All Network parameters are loaded"), "network"),
+    (re.compile(r"All Checkpoint weights are loaded"), "weights"),
 )
 """Sources: mindformers 1.9.0 parallel_core/inference/base_models/gpt/gpt_model.py:load_weights, trainer/utils.py,
 checkpoint/checkpoint.py:load_parameters; the inference accuracy guide."""
