@@ -167,6 +167,12 @@ _CLOSING = "\uff0c\u3002\uff1b\uff1a\uff09\u3001,;)]"
 """Marks that no line begins with: the full-width comma, stop, semicolon, colon, bracket, comma of a list; ASCII."""
 
 
+_OPENING = "\uff08"
+"""The full-width opening bracket, which no line ends with."""
+_CLAUSE_ENDS = f" {_CLOSING[:6]}"
+"""A space and the full-width marks."""
+
+
 def columns(text: str) -> int:
     """Columns of a terminal that a text takes."""
     if text.isascii():
@@ -184,17 +190,39 @@ def pad(text: str, width: int) -> str:
 
 
 def wrap(text: str, limit: int | None, indent: str = "") -> list[str]:
-    """Lines of at most `limit` columns; all but the first begin with `indent`. A longer word stays whole."""
+    """Lines of at most `limit` columns; all but the first begin with `indent`.
+
+    A longer word stays whole. A line of Chinese ends between clauses, unless one is wider than a line.
+    """
     if limit is None or columns(text) <= limit:
         return [text]
     lines: list[str] = []
     line = ""
-    for word in _words(text):
+    room = limit - len(indent)
+    words = [
+        word
+        for clause in _clauses(text)
+        for word in ((clause,) if columns(clause.rstrip()) <= room else _words(clause))
+    ]
+    for word in words:
         if line.strip() and columns(line) + columns(word.rstrip()) > limit:
             lines.append(line.rstrip())
             line = indent
         line += word
     return [*lines, line.rstrip()]
+
+
+def _clauses(text: str) -> Iterator[str]:
+    """Pieces that end at a space or behind a wide mark, or before a wide opening bracket: no Chinese word is split."""
+    clause = ""
+    for letter in text:
+        ends = clause and clause[-1] in _CLAUSE_ENDS and letter not in _CLOSING
+        if ends or (clause and letter == _OPENING):
+            yield clause
+            clause = ""
+        clause += letter
+    if clause:
+        yield clause
 
 
 def _words(text: str) -> Iterator[str]:

@@ -367,10 +367,17 @@ def _row_fields(rules: dict[str, dict[str, Any]], covering: list[str]) -> tuple[
     return ()
 
 
+def compiled_names() -> str:
+    """The module with the Chinese names of the codes."""
+    names = load_table((ROOM / "names.yaml").read_text("utf-8"))
+    return literal_module("Chinese names of codes, compiled from names.yaml.", NAMES=names)
+
+
 def products() -> dict[str, str]:
     """Every compiled module of this room."""
     return {
         "rules/checklist_compiled.py": compiled_checklist(),
+        "rules/names_compiled.py": compiled_names(),
         "rules/catalog_compiled.py": compiled_catalog(),
         "rules/pages_compiled.py": compiled_pages(),
     }

@@ -13,6 +13,7 @@ from .places import places_of
 if TYPE_CHECKING:
     from ..mappings.names_compiled import FieldName
     from ..schemas.config import Framework
+    from ..schemas.diagnostic import Language
     from .places import Spot
     from .subject import Side
 
@@ -93,6 +94,15 @@ def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> Words:
     if field.origin == "explicit" and not _is_converted(field.value, [spot for spot in spots if spot.is_written]):
         return keys
     return say.from_keys(keys=keys)
+
+
+def code_name(code: str, english: str, language: Language) -> str:
+    """The name of a code for a person; a plugin's code has its English name only."""
+    if language != "zh":
+        return english
+    from .names_compiled import NAMES
+
+    return cast("dict[str, str]", NAMES).get(code, english)
 
 
 def labels(field: FieldName) -> Words:

@@ -11,6 +11,7 @@ from ..schemas.megatron.forks import REFUSED_BY_THE_BASE
 from ..schemas.message import Words
 from ..schemas.shared_words import list_words, term
 from .messages_compiled import say
+from .naming import code_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,7 +170,7 @@ def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
         listed = "\n".join(f"- `rules.{code}.{name} = {value}`" for name, value in entry["options"].items())
         sections.append((heading("options", language), listed))
     sections.append((heading("source", language), _sources(entry)))
-    return Page(code, known.name, tuple(facts), tuple(sections))
+    return Page(code, code_name(code, known.name, language), tuple(facts), tuple(sections))
 
 
 def _subject_text(entry: Mapping[str, Any], language: Language) -> str:
@@ -192,7 +193,12 @@ def _reader_page(code: str, entry: Mapping[str, Any], language: Language) -> Pag
         *_example_sections(entry, language),
         (heading("source", language), _sources(entry)),
     )
-    return Page(code, str(entry["reader"]), (meaning, _severity_fact(code, language), found_by), sections)
+    return Page(
+        code,
+        code_name(code, str(entry["reader"]), language),
+        (meaning, _severity_fact(code, language), found_by),
+        sections,
+    )
 
 
 def _example_sections(entry: Mapping[str, Any], language: Language) -> list[tuple[str, str]]:
@@ -248,7 +254,7 @@ def products() -> dict[str, str]:
             before = code[:3]
             named = f"{english_name(before)} / {chinese_name(before)}"
             index += ["", f"## {before} {named}", "", "| Code | Name | |", "| --- | --- | --- |"]
-        index.append(f"| [{code}]({code}.md) | {english.name} | {' · '.join(english.facts[1:])} |")
+        index.append(f"| [{code}]({code}.md) | {english.name} / {chinese.name} | {' · '.join(english.facts[1:])} |")
         files[f"docs/rules/{code}.md"] = f"{english.markdown()}\n---\n\n{chinese.markdown()}"
     files["docs/rules/README.md"] = "\n".join(index) + "\n"
     return files

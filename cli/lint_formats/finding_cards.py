@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...rules.naming import code_name
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.shared_words import mark, term
 from ..pages.document import Card, Code, Document, Items, Mark, Note, Section, Verdict, Words, note
@@ -96,7 +97,7 @@ def finding_card(entry: Diagnostic, more: Sequence[Diagnostic], report: Report, 
     severity = term(entry.kind.severity, language)
     head = [
         Words(entry.kind.code, href=entry.url or ""),
-        Words(f" {entry.kind.name} "),
+        Words(f" {code_name(entry.kind.code, entry.kind.name, language)} "),
         Words(severity, tone=TONES[entry.kind.severity]),
     ]
     parts: list[Part] = [note(entry.sentences(language)), *_place_parts(entry.file, entry.span, "", report)]

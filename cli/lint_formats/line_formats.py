@@ -6,6 +6,7 @@ For people and programs: concise (`file:line:column: CODE message`), jsonl (one 
 
 from __future__ import annotations
 
+from ...rules.naming import code_name
 from ...schemas.border.text_output import (
     azure_text,
     github_data,
@@ -18,6 +19,7 @@ from ...schemas.border.text_output import (
 )
 from ...schemas.diagnostic import causes_of
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.shared_words import term
 from .findings import fixable_lines, follower_count, from_what, group_by_cause, messages, place_of, summary_line
 
 if TYPE_CHECKING:
@@ -62,7 +64,10 @@ def write_statistics(report: Report, language: Language, *, as_json: bool = Fals
             {"code": code, "name": name, "severity": level, "count": count} for (code, name, level), count in ordered
         ]
         return json_text(rows)
-    lines = [f"{count:6}  {code}  {level:7}  {name}" for (code, name, level), count in ordered]
+    lines = [
+        f"{count:6}  {code}  {term(level, language):7}  {code_name(code, name, language)}"
+        for (code, name, level), count in ordered
+    ]
     return page([*lines, summary_line(report, language)])
 
 
@@ -94,7 +99,8 @@ def write_github(report: Report, language: Language) -> Outgoing:
         if entry.span is not None:
             where += [f"line={entry.span.line}", f"col={entry.span.column}"]
             where += [f"endLine={entry.span.end_line}", f"endColumn={entry.span.end_column}"]
-        where.append(f"title={github_property(f'{entry.kind.code} {entry.kind.name}')}")
+        name = code_name(entry.kind.code, entry.kind.name, language)
+        where.append(f"title={github_property(f'{entry.kind.code} {name}')}")
         message = github_data(told)
         lines.append(f"::{_COMMANDS[entry.kind.severity]} {','.join(where)}::{message}\n")
     return trust_text("".join(lines) + page([summary_line(report, language)]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 
+from ...rules.naming import code_name
 from ...schemas.border.text_output import page, paint, shell_word, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.file_kind import NOT_TRANSLATED
@@ -288,7 +289,9 @@ def _head_line(entry: Diagnostic, view: _View) -> str:
 
 def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
     """A finding: its sentences, its line, its other places (with their lines if all is asked for), and its edit."""
-    yield from wrap(f"{_head_line(entry, view)} {entry.kind.name}", view.limit, "  ")
+    yield from wrap(
+        f"{_head_line(entry, view)} {code_name(entry.kind.code, entry.kind.name, view.language)}", view.limit, "  "
+    )
     message, related = entry.message(view.language), entry.related
     if not view.report.shows_all:
         message, related = _with_place(entry, view.language)
@@ -298,16 +301,21 @@ def _finding_lines(entry: Diagnostic, view: _View) -> Iterator[str]:
     # A file that cannot be parsed ends at such a place, and its line is to be seen.
     if entry.kind.code.startswith("SYN") or not is_absent(entry.file, entry.span, view.report.sources):
         yield from _source_frame(entry.file, entry.span, view, _STYLES[entry.kind.severity])
+    yield from _place_lines(related, view)
+    if not entry.fixes and (advice := entry.advice(view.language)) is not None:
+        yield from wrap(f"  {advice}", view.limit, "  ")
+    for line, indent in fix_lines(entry, view.report, view.language, view.colour, view.shown):
+        yield from wrap(line, view.limit, indent)
+
+
+def _place_lines(related: Sequence[Related], view: _View) -> Iterator[str]:
+    """The other places of a finding, with their lines if all is asked for."""
     for place in related:
         note = place.zh if view.language == "zh" else place.en
         shown = f"  {paint(place_of(place.file, place.span), 'dim', view.colour)}: {note}"
         yield from wrap(shown, view.limit, "    ")
         if view.report.shows_all and not is_absent(place.file, place.span, view.report.sources):
             yield from _source_frame(place.file, place.span, view, "cyan")
-    if not entry.fixes and (advice := entry.advice(view.language)) is not None:
-        yield from wrap(f"  {advice}", view.limit, "  ")
-    for line, indent in fix_lines(entry, view.report, view.language, view.colour, view.shown):
-        yield from wrap(line, view.limit, indent)
 
 
 def _with_place(entry: Diagnostic, language: Language) -> tuple[str, Sequence[Related]]:

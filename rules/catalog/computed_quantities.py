@@ -134,9 +134,7 @@ def _difference_of(subject: Subject, name: FieldName) -> Found | None:
     if both is None or is_same_quantity(both.a.value, both.b.value):
         return None
     left, right, a, b = both
-    from ...mapper.computed.results import in_both  # only where something differs
-
-    one, other = map(in_both, _value_texts(a.value, b.value))
+    one, other = _value_texts(a.value, b.value)
     english, chinese = labels(name).both()
     values = {
         "label": english, "label_zh": chinese, "a": one, "b": other,
@@ -148,14 +146,16 @@ def _difference_of(subject: Subject, name: FieldName) -> Found | None:
     return Found(_place(right, name, apart), values, (note,), (name,), variant="alone" if alone else "")
 
 
-def _value_texts(one: object, other: object) -> tuple[str, str]:
+def _value_texts(one: object, other: object) -> tuple[Words, Words]:
     """Two values for a person; of mappings what differs."""
+    from ...mapper.computed.results import in_both  # only where something differs
+
     left, right = (side if is_mapping(side) else {} for side in (one, other))
     names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
     told = [
-        ", ".join(f"{name} {_number_text(side.get(name, 0))}" for name in names)
+        join_words(in_both(f"{name} {_number_text(side.get(name, 0))}") for name in names)
         if is_mapping(side)
-        else _number_text(side)
+        else in_both(_number_text(side))
         for side in (one, other)
     ]
     return told[0], told[1]

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from accmap.cli.options import all_commands, options_of
+from accmap.cli.terminal import columns, wrap
+from accmap.rules.pages import every_page, page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from accmap.cli.options import Command
 
+ROOT = Path(__file__).resolve().parents[2]
 _CHINESE = re.compile("[\u4e00-\u9fff]")
 _ENGLISH = re.compile(r"(?<![-`'\w/])[a-z]{2,}(?: [a-z]{2,}){2,}")
 """Three words of English in a row; a name, an option or a command is shorter or in quotes."""
@@ -258,3 +263,43 @@ def test_a_bug_is_told_in_chinese(accmap, monkeypatch: pytest.MonkeyPatch) -> No
     answer = accmap("show", "x.sh", "--lang", "zh")
     assert answer.code == 3
     assert "accmap 的缺陷" in answer.err
+
+
+def test_every_code_has_a_chinese_name() -> None:
+    """Shown in text and on the page of a code; JSON keeps the English one."""
+    names = yaml.safe_load((ROOT / "rules/names.yaml").read_text("utf-8"))
+    assert set(names) == set(every_page())
+    assert not [name for name in names.values() if not _CHINESE.search(name)]
+    for code in ("OPT006", "MAP072", "DEF501", "SYN990"):
+        chinese = page(code, "zh")
+        assert chinese is not None
+        assert chinese.name == names[code]
+
+
+def test_findings_have_chinese_names_and_marks(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    files = ("examples/planted/megatron.sh", "examples/planted/mindformers.yaml")
+    told = accmap("lint", "--no-cache", *files, "--lang", "zh").out
+    assert "错误[OPT006] 权重衰减不同\n" in told
+    assert not re.search("[\u4e00-\u9fff][,;:?!]", re.sub(r"`[^`]*`", "", told))
+    entries = json.loads(accmap("lint", "--no-cache", *files, "--lang", "zh", "--format", "json").out)["diagnostics"]
+    assert "weight-decay-differs" in {entry["name"] for entry in entries}
+
+
+@pytest.mark.parametrize("limit", [48, 60, 80])
+def test_no_chinese_word_is_split_at_a_margin(limit: int) -> None:
+    """A line ends at a space, behind a mark, or before a bracket."""
+    sides = "甲为 16（--global-batch-size，run.sh:50），乙为 2（runner_config.batch_size、use_parallel）"
+    text = f"批次大小：{sides}。请在两侧使用相同的值，否则学习率会不同。"
+    lines = wrap(text, limit, "  ")
+    assert all(columns(line) <= limit for line in lines)
+    ends = {len(part.replace(" ", "")) for part in _starts(text)}
+    for number in range(1, len(lines) + 1):
+        assert len("".join(lines[:number]).replace(" ", "")) in ends, lines
+
+
+def _starts(text: str) -> Iterator[str]:
+    """The text up to each place where a line may end."""
+    for place in range(1, len(text) + 1):
+        if text[place - 1] in " ，。、；：" or text[place : place + 1] in ("（", ""):
+            yield text[:place]
