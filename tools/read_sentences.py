@@ -69,14 +69,14 @@ def english(text: str) -> list[str]:
     """The sentences of an English text."""
     return [
         one.strip()
-        for one in re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[A-Z`{\"'-]|accmap)", text)
+        for one in re.split(r"(?<=[.!?])(?<!e\.g\.)(?<!i\.e\.)\s+(?=[A-Z`{\"'-]|accmap)", text.replace("**", ""))
         if one.strip()
     ]
 
 
 def chinese(text: str) -> list[str]:
     """The sentences of a Chinese text."""
-    return [one.strip() for one in re.split(r"(?<=[。！？])", text) if CHINESE.search(one)]
+    return [one.strip() for one in re.split(r"(?<=[。！？])", text.replace("**", "")) if CHINESE.search(one)]
 
 
 def catalogues() -> Iterator[Path]:
@@ -115,6 +115,8 @@ def paragraphs(text: str) -> Iterator[tuple[int, str]]:
             continue
         bare = line.strip()
         begins = re.match(r"([-*]|\d+\.|#+|>)\s+", bare)
+        if bare.startswith("!["):
+            bare = ""
         if not bare or begins or bare.startswith("|"):
             if block:
                 yield start, block
