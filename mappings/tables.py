@@ -292,7 +292,9 @@ def argument_beside(config: Config, key: str, source: SourceText) -> int | None:
     def rank(place: int) -> tuple[bool, bool, int]:
         span = arguments[place].span
         is_alike = key in arrays and held.get(span[:2]) == arrays[key]
-        return not source.line(span.line)[: span.column - 1].strip(), is_alike, place
+        # A file that was written has no text beside its values.
+        before = source.line(span.line)[: span.column - 1] if span.line <= source.line_count else ""
+        return not before.strip(), is_alike, place
 
     return max(places, key=rank, default=None)
 

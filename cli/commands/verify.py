@@ -154,13 +154,14 @@ def run_verification(
     workers: Workers | None = None,
 ) -> tuple[Verification, Sequence[Diagnostic], Sequence[Config]]:
     """Result of both models for a pair, the linter's findings, and the files as they were read."""
+    texts = [read_input(name, stdin_name) for name in names]
+    configs = read_runs(names, texts, options, versions or SideVersions())
+    # What its framework refuses ends above, before arrays and the models' plan are imported.
     from ...verifier.verify import Options, verify
     from ...verifier.worker.processes import termination_interrupts
     from ..configuration import find_configuration
     from ..linting.settings import start_of
 
-    texts = [read_input(name, stdin_name) for name in names]
-    configs = read_runs(names, texts, options, versions or SideVersions())
     against, store = chosen.get("against"), frameworks_folder()
     if against and chosen.get("precision") == "as-written":
         raise UsageError(say.verify_precision_needs_two())

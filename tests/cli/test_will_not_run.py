@@ -8,6 +8,8 @@ from __future__ import annotations
 import itertools
 import json
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,13 @@ def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path,
     assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
 
 
+def test_what_the_source_refuses_imports_no_arrays(tmp_path: Path) -> None:
+    (tmp_path / "a.sh").write_text(LATENT + "\n", "utf-8")
+    code = "import sys; from accmap.cli.lean import main; print(main(sys.argv[1:]), 'numpy' in sys.modules)"
+    command = [sys.executable, "-c", code, "verify", "a.sh", "a.sh"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "2 False\n"
+
+
 @pytest.mark.parametrize("words", ["show a.sh", "recipe a.sh", "lr a.sh", "diff a.sh a.sh"])
 def test_what_answers_about_a_run_that_stops_says_so_first(accmap, words: str) -> None:
     answer = accmap(*words.split(), files={"a.sh": LATENT + "\n"})
@@ -118,7 +127,9 @@ REFUSED = [
 # Each was refused by the real code (tests/schemas/megatron/test_startup.py).
 @pytest.mark.parametrize("words", REFUSED)
 def test_every_command_asks_every_precondition(accmap, tmp_path: Path, words: str) -> None:
-    files = {"a.sh": f"{LATENT.replace('per_node 1', 'per_node 8')} --no-rope-fusion {shlex.join(words.split())}\n"}
+    files = {
+        "a.sh": f"{LATENT.replace('per_node 1', 'per_node 8')} --no-rope-fusion {shlex.join(shlex.split(words))}\n"
+    }
     assert accmap("lint", "--no-cache", "a.sh", files=files).code == 1
     for line in ("convert a.sh -o b.yaml", "pair a.sh -d p", "verify a.sh a.sh"):
         answer = accmap(*line.split())
@@ -489,3 +500,18 @@ def test_a_pair_that_stops_is_refused_before_it_is_read_back(accmap) -> None:
     answer = accmap("pair", "a.yaml", "-d", "p", *STATIC, files={"a.yaml": text + more})
     assert answer.code == 2, answer.err
     assert "example.sh will not run: Megatron-LM 0.12 refuses this run. It requires min_lr <= lr" in answer.err
+
+
+# MindFormers 1.9 pynative/trainer/trainer.py:Trainer.__init__.
+@pytest.mark.parametrize(
+    ("version", "devices", "stops_there"), [("1.9", 8, True), ("1.9", 1, False), ("2.1", 8, False)]
+)
+def test_more_than_one_process_of_the_first_dynamic_graph(
+    accmap, version: str, devices: int, stops_there: bool
+) -> None:
+    plain = LATENT[: LATENT.index("--multi-latent")] + LATENT[LATENT.index("--position-embedding-type") :]
+    files = {"a.sh": plain.replace("per_node 1", f"per_node {devices}") + "\n"}
+    words = ("convert", "a.sh", "-o", "b.yaml", "--dialect", "dynamic", "--mindformers", version)
+    answer = accmap(*words, files=files)
+    assert ("more than one process" in answer.err, answer.code) == (stops_there, 2 if stops_there else 1)
+    assert "Traceback" not in answer.err
