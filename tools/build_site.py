@@ -29,7 +29,7 @@ sys.path.insert(0, str(ROOT))
 from generate.products import MOVED  # noqa: E402
 
 TOPICS = {
-    ("Start", "开始"): ["index", "glossary", "lint", "convert", "upgrade", "dynamic"],
+    ("Start", "开始"): ["index", "migration", "glossary", "lint", "convert", "upgrade", "dynamic"],
     ("Read and write", "读取与写出"): ["pair", "huggingface", "dialects", "recognition", "matrix", "guide-coverage"],
     ("Compare and prove", "比较与验证"): [
         "lr", "report", "verify", "verify-cluster", "verdicts", "computed", "playbook",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -30,15 +33,47 @@ def shown(page: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("command", "output"),
-    [pytest.param(command, output, id=f"{page.name}: {command}") for page in PAGES for command, output in shown(page)],
-)
-def test_shown_output(accmap, monkeypatch: pytest.MonkeyPatch, command: str, output: str) -> None:
-    monkeypatch.chdir(ROOT)
-    answer = accmap(*shlex.split(command))
-    pattern = ".*".join(re.escape(part) for part in output.split("…"))
-    assert re.fullmatch(pattern, answer.out, re.DOTALL), answer.out
+@pytest.fixture
+def examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples, in which the commands of a page run one after the other."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def agrees(output: str, printed: str) -> bool:
+    pattern = ".*".join(re.escape(part) for part in output.split("\u2026"))
+    return re.fullmatch(pattern, printed, re.DOTALL) is not None
+
+
+@pytest.mark.parametrize("page", [pytest.param(page, id=page.name) for page in PAGES if shown(page)])
+def test_shown_output(accmap, examples: Path, page: Path) -> None:
+    for command, output in shown(page):
+        if not command.startswith("verify"):
+            answer = accmap(*shlex.split(command))
+            assert agrees(output, answer.out or answer.err), (command, answer)
+
+
+@pytest.mark.frameworks
+@pytest.mark.parametrize("page", [page for page in PAGES if any(line.startswith("verify") for line, _ in shown(page))])
+def test_shown_output_of_verify(accmap, examples: Path, page: Path) -> None:
+    """With the trees of this machine instead of those that `--prepare` downloads."""
+    pytest.importorskip("mindformers")
+    tree, wheel = Path(os.environ.get("ACCMAP_MEGATRON_TREES", "")), ROOT / ".frameworks" / "mindformers" / "2.1.0"
+    if not ((tree / "0.14").is_dir() and wheel.is_dir()):
+        pytest.skip("Megatron-LM 0.14 or MindSpore Transformers 2.1 is not here")
+    for command, output in shown(page):
+        words = shlex.split(command)
+        if words[0] != "verify":
+            accmap(*words)
+            continue
+        words.remove("--prepare")
+        words += ["--mindformers-source", str(wheel), "--quiet"]
+        words += ["--megatron-source", str(tree / "0.14")] if "--megatron" in words else []
+        done = subprocess.run(
+            [sys.executable, "-m", "accmap", *words], cwd=examples, capture_output=True, text=True, check=False
+        )
+        assert agrees(output, done.stdout), (command, done)
 
 
 def test_pages_show_output() -> None:
@@ -87,7 +122,7 @@ def test_pipelines_are_yaml_and_name_options_that_exist(language: str) -> None:
     for block in re.findall(r"^```yaml\n(.*?)^```", text, re.DOTALL | re.MULTILINE):
         assert load_table(block)
     commands = re.findall(r"accmap (lint .*?)$", text, re.MULTILINE)
-    assert len(commands) > 4
+    assert len(commands) > 2
     for command in commands:
         parse(COMMANDS["lint"], shlex.split(command)[1:])
 

@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,6 +55,7 @@ def mappings(tree: Any) -> Iterator[dict[str, Any]]:
 DOCUMENTS = [
     pytest.param(text, id=f"{page.name}:{number}") for page in PAGES for number, text in enumerate(blocks(page, "yaml"))
 ]
+GITLAB = ROOT / "templates" / "gitlab-ci.yml"
 CONTAINED = re.compile(r"docker .*?\baccmap (?=[a-z])")
 COMMANDS = [
     pytest.param(CONTAINED.sub("", line).removeprefix("accmap "), id=f"{page.name}: {line}")
@@ -74,6 +76,9 @@ def test_what_is_shown_for_a_pipeline_exists(text: str) -> None:
         if str(entry.get("uses", "")).startswith("OWNER/accmap@"):
             assert entry["uses"].partition("@")[2] in (TAG, "<commit>")
             assert set(entry.get("with", {})) <= INPUTS
+        if entry.get("project") == "OWNER/accmap":
+            assert entry["ref"] == TAG
+            assert (ROOT / entry["file"].removeprefix("/")).is_file()
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -91,7 +96,47 @@ def test_a_pipeline_runs(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_pipelines_are_found() -> None:
-    assert len(COMMANDS) >= 2 * 5
+    assert len(COMMANDS) >= 2 * 3
+
+
+@pytest.mark.parametrize(
+    ("profile", "files", "code"), [("train", ".", 1), ("align", "planted", 1), ("train", "clean", 0)]
+)
+def test_the_gitlab_template_runs(
+    accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, profile: str, files: str, code: int
+) -> None:
+    template = load_table(GITLAB.read_text("utf-8"))
+    for name, source in (("planted", "planted"), ("clean", "qwen3_dense")):
+        shutil.copytree(ROOT / "examples" / source, tmp_path / name)
+        (tmp_path / name / "mindformers_dynamic.yaml").unlink(missing_ok=True)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.chdir(tmp_path)
+    assert {"ACCMAP_PROFILE", "ACCMAP_FILES"} < template["variables"].keys()
+    install, report, check = (
+        line.replace('"$ACCMAP_PROFILE"', profile).replace("$ACCMAP_FILES", files)
+        for line in template["accmap"]["script"]
+    )
+    assert install.startswith("pip install")
+    assert accmap(*shlex.split(report)[1:]).code == 0
+    (name,) = template["accmap"]["artifacts"]["reports"].values()
+    found = json.loads((tmp_path / name).read_text("utf-8"))
+    assert any(one["severity"] in ("major", "critical", "blocker") for one in found) is bool(code)
+    assert accmap(*shlex.split(check)[1:]).code == code
+
+
+@pytest.mark.parametrize(
+    ("schema", "file"),
+    [
+        ("gitlab-ci", "templates/gitlab-ci.yml"),
+        ("github-actions", "action.yml"),
+        *(("github-workflows", f".github/workflows/{name}.yml") for name in ("nightly", "publish")),
+    ],
+)
+def test_what_ci_reads_is_valid_by_its_published_schema(schema: str, file: str) -> None:
+    pytest.importorskip("check_jsonschema")
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(ROOT / file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -118,4 +163,6 @@ def test_a_command_within_a_sentence_has_the_options_it_is_named_with(page: Path
         command = command_named(words)
         assert command is not None or group_members(words[0]), said
         options = {one for option in options_of(command) for one in option.names} if command else set[str]()
+        if command and command.takes_flags:
+            continue  # `explain --num-layers`
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= options, said
