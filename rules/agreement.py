@@ -54,18 +54,14 @@ def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
     return None
 
 
-_OWN_FOLDERS: frozenset[FieldName] = frozenset(("checkpoint.load_path", "checkpoint.pretrained_path"))
-"""Fields that name a checkpoint, which the other framework cannot load."""
-_OWN_OUTPUTS: frozenset[FieldName] = frozenset(("checkpoint.save_path",))
-"""Fields that name a folder that a run writes to, which no other run may write to."""
-
-
 def _value_to_take(name: FieldName, left: Side, right: Side) -> Value:
     """The partner's value as it goes into a file: a checkpoint of its own framework has the folder of `accmap pair`."""
+    from ..mapper.translate.update import OWN_FOLDERS, OWN_OUTPUTS
+
     value = left.value(name)
-    if name in _OWN_OUTPUTS:
+    if name in OWN_OUTPUTS:
         return right.value(name)
-    if name not in _OWN_FOLDERS or left.framework == right.framework or not value:
+    if name not in OWN_FOLDERS or left.framework == right.framework or not value:
         return value
     from ..mapper.align.ladder import CHECKPOINTS
 
@@ -74,8 +70,10 @@ def _value_to_take(name: FieldName, left: Side, right: Side) -> Value:
 
 def _recipe_to_take(left: Side, right: Side) -> Recipe:
     """The partner's recipe as it is taken over into a file."""
+    from ..mapper.translate.update import OWN_FOLDERS, OWN_OUTPUTS
+
     fields = dict(left.recipe.fields)
-    for name in (*_OWN_FOLDERS, *_OWN_OUTPUTS):
+    for name in (*OWN_FOLDERS, *OWN_OUTPUTS):
         if name in fields and fields[name].decided:
             fields[name] = fields[name]._replace(value=_value_to_take(name, left, right))
     return left.recipe._replace(fields=fields)
@@ -367,10 +365,10 @@ def _new_updater(subject: Subject, side: Side) -> Updater | None:
     from ..mapper.translate.update import Updater
 
     partner = subject.partner(side)
-    if partner is None or side.config.dialect == "legacy":
+    if partner is None:
         return None
     config = side.config
-    dialect = None if side.framework == "megatron" else config.dialect
+    dialect = None if side.framework == "megatron" else side_of(config)
     try:
         wanted = translate_recipe(
             _recipe_to_take(partner, side), partner.config, config.framework, config.framework_version, dialect

@@ -371,7 +371,7 @@ def _count_findings(seen: LintedTexts) -> Counter[tuple[object, ...]]:
 def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: LintedTexts) -> Iterator[FieldName]:
     """The fields that no fixed finding is about, and that are neither as they were nor as the partner has them.
 
-    What means nothing after the fixes, and what was reported and still is, is left out.
+    What means nothing after the fixes, and what the comparison with the partner judges, is left out.
     """
     had = {recipe.file: recipe for group in before.groups for recipe in group}
     is_safe = all(entry.fix is not None and entry.fix.applicability == "safe" for entry in fixed)
@@ -382,7 +382,10 @@ def _side_effects(before: LintedTexts, fixed: Sequence[Diagnostic], after: Linte
             written = _written_fields(fixed, old)
             # A file that nobody knew, or that no fix has changed, is as it was.
             for name in () if old is recipe else _harmful_changes(old, recipe, group, is_safe=is_safe):
-                if name not in written and _is_reported(name, before, after):
+                is_worked_out = all(
+                    one.fields[name].origin != "explicit" for one in (old, recipe) if name in one.fields
+                )
+                if _is_judged(name, before, after, is_written=name in written, is_worked_out=is_worked_out):
                     continue
                 if not name.startswith(opened) and name not in _about(fixed, old, recipe):
                     yield name
@@ -401,12 +404,18 @@ def _agrees_with_partner(name: FieldName, recipe: Recipe, group: Sequence[Recipe
     return any(_sides_agree(name, recipe, other) for other in group if other is not recipe)
 
 
-def _is_reported(name: FieldName, before: LintedTexts, after: LintedTexts) -> bool:
-    """True if a field was a finding before, and is one still."""
-    return all(
-        any(name in entry.fields and entry.kind.severity != "info" for entry in seen.findings)
-        for seen in (before, after)
-    )
+def _is_judged(
+    name: FieldName, before: LintedTexts, after: LintedTexts, *, is_written: bool, is_worked_out: bool
+) -> bool:
+    """True if a field was a finding before and is one still, or follows from others and is none of a pair."""
+    had, has = (_is_reported(name, seen) for seen in (before, after))
+    if has:
+        return had and not is_written
+    return is_worked_out and any(len(group) > 1 for group in after.groups)
+
+
+def _is_reported(name: FieldName, seen: LintedTexts) -> bool:
+    return any(name in entry.fields and entry.kind.severity != "info" for entry in seen.findings)
 
 
 def _written_fields(fixed: Sequence[Diagnostic], recipe: Recipe) -> set[FieldName]:

@@ -191,9 +191,13 @@ def because(cause: Diagnostic, language: Language) -> str:
     return word("of", cause.kind.code)
 
 
-def follower_count(cause: Diagnostic, follow: Sequence[Diagnostic], language: Language) -> str:
-    """`because moe.num_experts differs: 4 more`."""
-    return say.page("following", language)("counted", because(cause, language), len(follow))
+def follower_count(cause: Diagnostic, follow: Sequence[Diagnostic], language: Language, advice: int = 0) -> str:
+    """`because moe.num_experts differs: 4 more, 12 pieces of advice (--remarks)`: of `advice` no line is written."""
+    word, more = say.page("following", language), len(follow) - advice
+    parts = [word("more", more)] if more else []
+    if advice:
+        parts.append(count_phrase(advice, ADVICE, language) + say.page("summary", language)("hidden"))
+    return word("counted", because(cause, language), word("joint").join(parts))
 
 
 def from_what(cause: Diagnostic, language: Language) -> str:

@@ -241,17 +241,23 @@ def _group_followers(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic],
 
 
 def _follower_lines(cause: Diagnostic, follow: Sequence[Diagnostic], view: _View) -> Iterator[str]:
-    """The findings that follow from one, each in a line with both values, or whole if all are asked for."""
+    """The findings that follow from one, each in a line with both values, or whole if all are asked for.
+
+    Of advice the number is said, as everywhere on the page.
+    """
     if not follow:
         return
     from .findings import follower_count
 
-    head = f"  {paint(follower_count(cause, follow, view.language), 'bold', view.colour)}"
-    compared = next((dict(entry.values) for entry in follow if _compares(entry)), None)
+    is_whole = view.report.shows_all or view.report.shows_remarks
+    shown = [entry for entry in follow if is_whole or entry.kind.severity != "info"]
+    counted = follower_count(cause, follow, view.language, len(follow) - len(shown))
+    head = f"  {paint(counted, 'bold', view.colour)}"
+    compared = next((dict(entry.values) for entry in shown if _compares(entry)), None)
     if not view.report.shows_all and compared is not None:
         head += in_brackets(f"{compared['a_side']} | {compared['b_side']}", view.language)
     yield from wrap(head, view.limit, "    ")
-    for entry in sorted(follow, key=lambda one: _ORDER.index(one.kind.severity)):
+    for entry in sorted(shown, key=lambda one: _ORDER.index(one.kind.severity)):
         if view.report.shows_all:
             yield from (f"    {line}" for line in _finding_lines(entry, view.within(4)))
         else:

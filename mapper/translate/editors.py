@@ -414,27 +414,51 @@ class YamlEditor:
                 yield from self.put(f"{self.real(key)}.{name}", part)
             return
         if kind != "scalar" and not node.flow:
-            return  # a block would lose its comments
+            yield from self._fold_section(node, key, value)
+            return
         start, end = self.source.offsets(node.span)
         text = self._in_style(node, value)
         if start == end and not self.source.text[start - 1].isspace():
             text = " " + text
         yield Edit(start, end, text, key)
 
+    def _fold_section(self, node: Node, key: str, value: Value) -> Iterator[Edit]:
+        """One value in place of a section; none if a comment would go with it, or what others refer to."""
+        end = self.source.offsets(node.span)[1]
+        if node.kind != "mapping" or node.anchor is not None or node.key_span is None or isinstance(value, dict):
+            return
+        colon = self.source.text.index(":", self.source.offsets(node.key_span)[1]) + 1
+        if not set(self.source.text[colon:end]) & set("#&"):
+            yield Edit(colon, end, " " + scalar(value), key)
+
     def _sequence(self, node: Node, key: str, value: list[Value]) -> Iterator[Edit]:
         plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
         if plain and len(node.entries) == len(value):
-            for entry, wanted in zip(node.entries, value, strict=True):
-                if not is_same_yaml(entry.value, wanted):
-                    yield Edit(*self.source.offsets(entry.span), self._in_style(entry, wanted), key)
+            yield from self._entries(node.entries, key, value)
             return
         start, end = self.source.offsets(node.span)
         if node.flow:
             yield Edit(start, end, _with_anchor(node, scalar(value)), key)
-        elif plain and "#" not in self.source.text[start:end] and node.key_span is not None and node.anchor is None:
-            colon = self.source.text.index(":", self.source.offsets(node.key_span)[1]) + 1
-            if "#" not in self.source.text[colon:start]:
-                yield Edit(colon, end, " " + scalar(value), key)
+        elif plain and value and node.anchor is None:
+            yield from self._resize_block(node.entries, key, value)
+
+    def _entries(self, entries: Sequence[Node], key: str, value: list[Value]) -> Iterator[Edit]:
+        for entry, wanted in zip(entries, value, strict=False):
+            if not is_same_yaml(entry.value, wanted):
+                yield Edit(*self.source.offsets(entry.span), self._in_style(entry, wanted), key)
+
+    def _resize_block(self, entries: Sequence[Node], key: str, value: list[Value]) -> Iterator[Edit]:
+        """Each entry keeps its line and its comment; lines are added at the end, or taken away there."""
+        dashes = [self.source.line(entry.span.line)[: entry.span.column - 1] for entry in entries]
+        if any(dash.strip() != "-" for dash in dashes) or any(one.span.line != one.span.end_line for one in entries):
+            return
+        yield from self._entries(entries, key, value)
+        for entry, dash in list(zip(entries, dashes, strict=True))[len(value) :]:
+            yield from self._drop_lines(entry, entry.span._replace(column=dash.index("-") + 1), key)
+        if more := value[len(entries) :]:
+            last = entries[-1].span.line
+            stop = self.source.offset(last, 1) + len(self.source.line(last).rstrip("\r\n"))
+            yield Edit(stop, stop, "".join(f"\n{dashes[-1]}{scalar(one)}" for one in more), key)
 
     def _in_style(self, node: Node, value: Value) -> str:
         """The value as text, in the quotes that stood there."""

@@ -43,12 +43,17 @@ if TYPE_CHECKING:
     from ..recipe.values import Recipe
 
 _ROUNDS = 4
+_MODEL = "model."
 _MACHINERY = frozenset(("data", "fusion", "environment", "logging", "checkpoint"))
 """Where a framework's own default is no wish: what the file has stays, if no number depends on it."""
 _SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
 """Topics where a source that says nothing does not mean that there is to be nothing."""
 _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divisor": "model.padded_vocab_size"}
 """Fields that count only through another one."""
+OWN_FOLDERS: frozenset[FieldName] = frozenset(("checkpoint.load_path", "checkpoint.pretrained_path"))
+"""Fields that name a checkpoint, which the other framework cannot load."""
+OWN_OUTPUTS: frozenset[FieldName] = frozenset(("checkpoint.save_path",))
+"""Fields that name a folder that a run writes to, which no other run may write to."""
 _ENABLERS = {"static": {"parallel": PARALLEL_SWITCHES, "batch": PARALLEL_SWITCHES}}
 """Keys without which the keys of a topic do nothing."""
 
@@ -104,6 +109,8 @@ class Updater:
         self.config = config
         self.side: SideName = side_of(config)
         self._refuse_other_target(text)
+        self.is_older = OLDER_CLASS in config.settings and config.is_on(OLDER_CLASSES)
+        """True for a model class of before 1.6: only what stands outside its model can be edited."""
         size = options.world_size or _device_count(translation.recipe)
         plain = ReadOptions(world_size=size)
         if self.side == "megatron":
@@ -127,7 +134,8 @@ class Updater:
     def edits_for(self, fields: frozenset[FieldName], keys: frozenset[str], effort: int) -> list[Edit]:
         """Edits that bring some fields, and the rows that write some keys, to the translated run.
 
-        A key may name a section: everything that a new file has in it is written.
+        A key may name a section: everything that a new file has in it is written. In a file of an older class the
+        model is left as it is.
         """
         editor = self._editor(self.text, self.original, shared=effort == 0)
         edits: list[Edit] = []
@@ -136,6 +144,8 @@ class Updater:
             if side is None or side.fixed is not None or side.environment is not None or side.lens == "nothing":
                 continue
             names = _names_of(side)
+            if self.is_older and any(key.startswith(_MODEL) for key in side.keys):
+                continue
             if side.options.get("write", row.write) != "never" and not (
                 fields.isdisjoint(row.fields) and keys.isdisjoint(names)
             ):
@@ -143,7 +153,8 @@ class Updater:
         if isinstance(editor, YamlEditor):
             known = {edit.key for edit in edits}  # a key that goes is not written as well
             for name, value in mindformers_settings(self.translation).items():
-                if name not in known and self._is_one_of(name, keys):
+                is_kept = name in known or (self.is_older and name.startswith(_MODEL))
+                if not is_kept and self._is_one_of(name, keys):
                     edits += editor.put(name, value)
         return [*edits, *editor.rest()]
 
@@ -168,22 +179,28 @@ class Updater:
             remedy = say.leave_out_dialect() if is_other_graph else say.name_such_a_file()
             problem = say.other_target(found=_kind_of_file(self.side), wanted=_kind_of_file(wanted), remedy=remedy)
             raise UnreadableError(diagnose(problem, config.file))
-        if OLDER_CLASS in config.settings and config.is_on(OLDER_CLASSES):  # whatever graph the user names
-            own = config_of(SourceText(config.file, text), ReadOptions(), path=config.file)
-            files = {"file": shell_word(config.file), "source": shell_word(translation.source)}
-            remedy = say.write_it_anew(**files) if unknown_class(own) else say.upgrade_first(**files)
-            problem = say.older_file(name=_value_text(config.value(OLDER_CLASS)), remedy=remedy)
-            raise UnreadableError(diagnose(problem, config.file, config.settings[OLDER_CLASS].span))
         script = self.side == "megatron"
         launch = config.launch
         if (launch is None or launch.script is None) if script else launch is not None or text.startswith("#!"):
             raise UnreadableError(diagnose(say.no_text(), config.file))
+
+    def _refuse_older_class(self) -> None:
+        """UnreadableError for a file of an older class, whatever graph the user names: its model has other keys."""
+        config = self.config
+        if not self.is_older:
+            return
+        own = config_of(SourceText(config.file, self.text), ReadOptions(), path=config.file)
+        files = {"file": shell_word(config.file), "source": shell_word(self.translation.source)}
+        remedy = say.write_it_anew(**files) if unknown_class(own) else say.upgrade_first(**files)
+        problem = say.older_file(name=_value_text(config.value(OLDER_CLASS)), remedy=remedy)
+        raise UnreadableError(diagnose(problem, config.file, config.settings[OLDER_CLASS].span))
 
     def _read(self, text: str) -> Config:
         return config_of(SourceText(self.config.file, text), self.options, path=self.config.file)
 
     def update_text(self) -> Updated:
         """Edit, read again, and edit what still differs, a little harder each time."""
+        self._refuse_older_class()
         current = self.original
         for effort in range(_ROUNDS):
             rows = list(self._differing_rows(current))
@@ -310,10 +327,16 @@ class Updater:
             not is_identical(mine or None, theirs or None) if not mine or not theirs else not is_identical(mine, theirs)
         )
 
+    def _keeps_folder(self, field: FieldName) -> bool:
+        """True if the file names a folder of its own, and the source the same of another framework's run."""
+        own = recipe_of(self.original).value(field)
+        is_foreign = self.translation.recipe.framework != self.config.framework
+        return bool(own) and is_foreign and field in OWN_FOLDERS | OWN_OUTPUTS
+
     def _is_wished(self, field: FieldName, wanted: Value) -> bool:
         """True if the source asks for what a new file has there."""
         entry = self.translation.recipe.fields.get(field)
-        if entry is None or not entry.decided:
+        if entry is None or not entry.decided or self._keeps_folder(field):
             return False
         if (
             entry.origin == "default"
@@ -529,6 +552,10 @@ class Updater:
 
     def _kept_row(self, kept: Difference) -> ReportRow:
         here, there = kept.a, kept.b
+        if kept.field is not None and there is not None and self._keeps_folder(kept.field):
+            said = say.keeps_folder(keys=str(there.key), found=_value_text(there.value))
+            target = () if there.key is None else (there.key,)
+            return ReportRow(kept.field, target, target, there.value, "conditional", kept.impact, False, *said.both())
         place = () if there is None or there.key is None else (there.key,)
         replaced = (row for row in self.translation.rows if row.field is not None and row.field == kept.field)
         keys = tuple(dict.fromkeys(key for row in replaced for key in row.source)) or place

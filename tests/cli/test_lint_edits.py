@@ -112,6 +112,89 @@ def test_the_summary_counts_fixes_and_a_second_run_has_none(folder: Path, capsys
     assert (folder / YAML).read_text() == mended
 
 
+OLDER_CLASS = """\
+run_mode: train
+optimizer:
+  type: AdamW
+  weight_decay: 0.1
+  learning_rate: 3.e-4
+lr_schedule: {type: ConstantWarmUpLR, learning_rate: 1.e-4, warmup_steps: 0, total_steps: 10}
+runner_config:
+  epochs: 1
+  batch_size: 4
+  sink_mode: True
+  sink_size: 1
+use_parallel: False
+parallel_config: {data_parallel: 1, model_parallel: 1, pipeline_stage: 1, micro_batch_num: 1}
+train_dataset:
+  data_loader:
+    type: MindDataset
+    dataset_dir: ./data
+trainer: {type: CausalLanguageModelingTrainer, model_name: llama}
+model:
+  model_config:
+    type: LlamaConfig
+    hidden_size: 64
+    num_heads: 4
+    num_layers: 2
+    seq_length: 128
+    compute_dtype: bfloat16
+  arch: {type: LlamaForCausalLM}
+runner_wrapper:
+  type: MFTrainOneStepCell
+  scale_sense:
+    type: DynamicLossScaleUpdateCell
+    loss_scale_value: 65535
+    scale_factor: 2
+    scale_window: 1000
+  use_clip_grad: True
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("OPT010", "    - batch_size: 4\n    + batch_size: 1   older.yaml:9\n"),
+        ("MAP065", "    - learning_rate: 3.e-4   older.yaml:5\n"),
+        ("PRC010", "    + scale_sense: 1.0   older.yaml:30\n"),
+        ("DAT001", "    + seq_length: 256   older.yaml:25\n"),
+    ],
+)
+def test_a_file_of_an_older_class_has_its_edits(
+    folder: Path, capsys: pytest.CaptureFixture[str], code: str, lines: str
+) -> None:
+    (folder / "one.sh").write_text(ONE_LINE.replace("SEQ=128", "SEQ=256"))
+    (folder / "older.yaml").write_text(OLDER_CLASS)
+    assert lines in block_of(code, capsys, "one.sh", "older.yaml")
+
+
+def test_no_fix_gives_a_loader_a_section_that_it_does_not_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "one.sh").write_text(ONE_LINE.replace("--mock-data", "--data-path /a --split 1,0,0"))
+    (folder / "older.yaml").write_text(OLDER_CLASS)
+    assert "in older.yaml:\n" not in block_of("DAT002", capsys, "one.sh", "older.yaml")
+    read = "    dataset_dir: ./data\n    config: {data_path: [/a], split: '1,0,0'}\n"
+    (folder / "older.yaml").write_text(OLDER_CLASS.replace("    dataset_dir: ./data\n", read))
+    assert "MindDataset accepts data_path and does not use it." in block_of("MAP069", capsys, "one.sh", "older.yaml")
+
+
+def test_of_advice_that_follows_the_number_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.sh").write_text(ONE_LINE)
+    (folder / "older.yaml").write_text(OLDER_CLASS.replace("LlamaConfig", "OursConfig").replace("LlamaFor", "OursFor"))
+
+    def shown(*words: str) -> str:
+        main(["lint", "--no-cache", "one.sh", "older.yaml", *words])
+        text = capsys.readouterr().out
+        return text[text.index("because the model's class is not known") :].split("\n\n")[0]
+
+    heading, *lines = shown().split("\n")
+    number = int(re.search(r"(\d+) pieces of advice \(--remarks\)", heading)[1])  # pyright: ignore[reportOptionalSubscript]
+    assert number > 20
+    assert "info[" not in "".join(lines)
+    assert shown("--remarks").count("\n    info[") == number
+
+
 PLACEHOLDER = """\
 SAVE="your save path"
 python pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --save $SAVE

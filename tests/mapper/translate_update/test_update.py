@@ -164,6 +164,18 @@ def test_the_callback_of_the_expert_bias_comes_with_it() -> None:
     assert [entry["type"] for entry in content["callbacks"]] == ["MFLossMonitor", "TopkBiasBalanceCallback"]
 
 
+def test_folders_of_checkpoints_are_kept() -> None:
+    text = "output_dir: ./mine\nload_checkpoint: /mine/weights\n"
+    found = brought("target.yaml", text, from_megatron("--load /theirs/start --save /theirs --save-interval 10"))
+    content = yaml.safe_load(found.text)
+    assert (content["output_dir"], content["load_checkpoint"]) == ("./mine", "/mine/weights")
+    rows = {str(row.field): row for row in found.rows}
+    assert rows["checkpoint.load_path"].status == "conditional"
+    assert "keeps its own load_checkpoint (/mine/weights)" in rows["checkpoint.load_path"].en
+    new = brought("target.yaml", "seed: 1\n", from_megatron("--load /theirs/start"))
+    assert yaml.safe_load(new.text)["load_checkpoint"] == "/theirs/start"
+
+
 def test_an_undecided_value_is_left_and_said() -> None:
     text = "torchrun pretrain_gpt.py --hidden-size $WIDTH --lr 1e-4\n"
     found = brought("target.sh", text, from_mindformers({}))
