@@ -280,3 +280,16 @@ def test_bars_of_an_evaluation_are_not_steps(tmp_path: Path) -> None:
     text = transformers_text(ROWS[:30])
     path.write_text(text.replace("}\n\r", "}\n\r 50%|█████     | 2/4 [00:01<00:02,  1.0it/s]\r"))
     assert list(read_run(str(path)).steps) == list(range(1, 31))
+
+
+def test_torchtitan_before_its_prefix() -> None:
+    """Until March 2025 a line began with the time alone."""
+    lines = (
+        f"2024-11-02 10:00:{step:02},120 - root - INFO - step: {step:2}  loss: {9 - step / 10:7.4f}  "
+        f"memory: 30.20GiB(80.50%)  wps: 1,7{step:02}  mfu: 23.50%\n"
+        for step in range(1, 11)
+    )
+    found = read("".join(lines))
+    assert found.dialect == "torchtitan"
+    assert list(found.columns) == ["loss"]
+    assert len(found.columns["loss"]) == 10

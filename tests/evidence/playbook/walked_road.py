@@ -224,6 +224,16 @@ def _acceptance(folder: Path) -> None:
         os.mkdir(name)
         shutil.copy("tokenizer.json", f"{name}/tokenizer.json")
     shutil.copy("B.yaml", "SHIPPED.yaml")
+    os.mkdir("INFERENCE_FOLDER")
+    Path("INFERENCE_FOLDER/config.json").write_text(
+        '{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 64, "num_hidden_layers": 2, '
+        '"num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 300, "torch_dtype": "bfloat16"}',
+        "utf-8",
+    )
+    Path("predict.yaml").write_text(
+        "run_mode: predict\nuse_legacy: False\npretrained_model_dir: ./INFERENCE_FOLDER\n"
+        "model: {model_config: {compute_dtype: bfloat16, params_dtype: bfloat16}}\n", "utf-8",
+    )  # fmt: skip
 
 
 if __name__ == "__main__":
