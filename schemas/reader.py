@@ -204,7 +204,7 @@ def format_of(source: SourceText, path: str) -> Format:
     name = path.lower()
     if name.endswith(_SCRIPT_SUFFIXES) or source.text.startswith("#!"):
         return "script"
-    if _is_model(source):
+    if _is_model(source, may_be_yaml=name.endswith(_YAML_SUFFIXES)):
         return "huggingface"
     if name.endswith(_PROGRAM_SUFFIXES):
         _refuse_recipe(source)
@@ -231,13 +231,25 @@ def _refuse_recipe(source: SourceText) -> None:
         raise UnreadableError(problem)
 
 
-def _is_model(source: SourceText) -> bool:
-    """True if this is a model's `config.json`, asked of what begins as JSON alone."""
+def _is_model(source: SourceText, *, may_be_yaml: bool) -> bool:
+    """True if this is a model's `config.json`, asked of what begins as JSON alone; a YAML can be written as JSON."""
     if not source.text[:256].lstrip().startswith("{"):
         return False
     from .huggingface.model_config import is_model
 
-    return is_model(source)
+    return is_model(source) and not (may_be_yaml and _has_sections(source.text))
+
+
+def _has_sections(text: str) -> bool:
+    """True for JSON whose top level has sections of MindSpore Transformers."""
+    from json import loads
+
+    from .purposes_compiled import SECTIONS
+
+    try:
+        return len(SECTIONS & set(loads(text))) > 1
+    except (ValueError, TypeError, RecursionError):
+        return False
 
 
 def _recipe(

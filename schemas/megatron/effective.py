@@ -420,7 +420,7 @@ def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
         missing = next((name for name in names if config.value(name) is None), names[0])
         # what the training script does by itself is not the arguments' affair
         by_script = when.startswith("script_default")
-        counts = NOTHING if by_script else say.when_so(when=verbatim(when.split(" and script_default")[0]))
+        counts = NOTHING if by_script or not when else say.when_so(when=verbatim(when.split(" and script_default")[0]))
         why = say.is_required(condition=condition, when=counts)
         given = written is not None or config.launch is None or config.launch.not_given is None
         yield NotBuilt(written or missing, condition, why, given and not may_take_it(config))
