@@ -133,6 +133,8 @@ def document_sentences(language: str) -> Iterator[Sentence]:
     """The sentences of all documents."""
     for path in documents(language):
         for number, block in paragraphs(path.read_text("utf-8")):
+            if language == "en" and CHINESE.search(block):
+                continue  # a link to the other language, or a term of it
             for text in english(block) if language == "en" else chinese(block):
                 yield Sentence(path.relative_to(ROOT).as_posix(), number, text, "document")
 
