@@ -1,4 +1,4 @@
-"""Compiles the typed models to what a run uses: JSON Schemas, the keys of a configuration, and the page about them.
+"""Compiles the typed models to what a run uses: JSON Schemas, records of a document's parts, keys of a configuration.
 
 A run imports no Pydantic; the views of one framework version are the only schemas that are built when asked for.
 """
@@ -6,13 +6,14 @@ A run imports no Pydantic; the views of one framework version are the only schem
 from __future__ import annotations
 
 import json
+from inspect import get_annotations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from ..mappings.model import StopsFile, TableFile, TransformerConfigFile, UnmappedFile
 from ..schemas.compilers.tables import literal_module, load_table
 from .inputs_model import BaselineFile, ConfigurationFile
-from .outputs import OUTPUTS
+from .outputs import OUTPUTS, PARTS, Part, Tone
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -133,6 +134,34 @@ def _schema_facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: in
         yield f"- {words['default'][place]}{colon}`{schema['default']}`"
 
 
+def _part_records() -> Iterator[str]:
+    """A module with a light record for each shape of a document: a run imports it, and no model."""
+    yield from ('"""The parts of a document as records, compiled from cli/outputs.py. Do not edit."""', "")
+    yield from ("from __future__ import annotations", "", "from ...schemas.fast_records import NamedTuple", "")
+    yield from ("TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from collections.abc import Sequence")
+    names = " | ".join(_record_text(one.__name__) for one in get_args(get_args(Part)[0]))
+    yield from ("    from typing import Literal, TypeAlias", "", f"    Tone: TypeAlias = Literal{list(get_args(Tone))}")
+    yield f"    Part: TypeAlias = {names!r}"
+    for model in PARTS:
+        yield from ("", "", f"class {_record_text(model.__name__)}(NamedTuple):", f'    """{model.__doc__}"""', "")
+        written = get_annotations(model)
+        for name, field in model.model_fields.items():
+            if name == "kind":
+                continue
+            default = () if field.default == [] else field.default
+            value = "" if field.is_required() else f" = {default!r}"
+            yield f"    {name}: {_record_text(str(written[name]))}{value}"
+            if field.description:
+                yield f'    """{field.description}"""'
+        if "kind" in written:
+            yield f"    kind = {get_args(model.model_fields['kind'].annotation)[0]!r}"
+
+
+def _record_text(annotation: str) -> str:
+    """A name or annotation of a model as its record has it."""
+    return annotation.replace("Json", "").replace("list[", "Sequence[").replace("Numbers", "Sequence[float]")
+
+
 def products() -> dict[str, str]:
     """The compiled modules, and the page of the configuration in both languages."""
     table: dict[str, Any] = load_table(TABLE.read_text("utf-8"))
@@ -141,6 +170,7 @@ def products() -> dict[str, str]:
         "cli/configuration_compiled.py": literal_module(
             "The keys of a configuration, compiled from inputs_model.py.", KEYS=configuration_keys()
         ),
+        "cli/pages/parts_compiled.py": "\n".join((*_part_records(), "")),
         "cli/schemas_compiled.py": literal_module("JSON Schemas, compiled from the typed models.", SCHEMAS=written),
         "docs/configuration.md": _configuration_page(table, 0),
         "docs/configuration.zh-CN.md": _configuration_page(table, 1),

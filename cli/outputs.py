@@ -187,7 +187,7 @@ class DiffJson(Open):
     summary: dict[str, int]
 
 
-class SectionJson(Open):
+class HeadingJson(Open):
     """One heading of an explanation and what stands under it, in Markdown."""
 
     heading: str
@@ -200,7 +200,7 @@ class ExplainJson(Open):
     code: str
     name: str
     facts: list[str]
-    sections: list[SectionJson]
+    sections: list[HeadingJson]
 
 
 class NamedFieldJson(Open):
@@ -339,23 +339,165 @@ class SchemaCheckJson(Open):
     faults: list[FaultJson]
 
 
-class PartJson(Open):
-    """A part of a report. `cli/pages/document.py` has the other keys of each kind."""
-
-    kind: Literal["verdict", "note", "items", "table", "chart", "code", "side_by_side", "card", "section"]
-    title: str | None = Field(None, description="The title of a section or chart.")
-    text: str | None = Field(None, description="The sentence of a verdict.")
-    parts: list[PartJson] = Field([], description="The parts of a section or card.")
+Tone = Literal["", "good", "bad", "open", "soft"]
+"""The weight of a text: in order, wrong, not decided, or secondary."""
+Numbers = list[float | None]
+"""Values; null for one that is not a finite number."""
 
 
-class ReportJson(Open):
-    """`accmap report --format json`: the document that a page shows."""
+class WordsJson(Open):
+    """Text in a line: plain, a piece of code, or a link."""
+
+    text: str
+    is_code: bool = False
+    href: str = ""
+    tone: Tone = ""
+
+
+class NoteJson(Open):
+    """A paragraph."""
+
+    kind: Literal["note"]
+    words: list[WordsJson]
+    tone: Tone = ""
+
+
+class VerdictJson(Open):
+    """The answer in one sentence, and the facts beneath it."""
+
+    kind: Literal["verdict"]
+    text: str
+    tone: Tone
+    facts: list[str] = []
+
+
+class ItemsJson(Open):
+    """A list of paragraphs."""
+
+    kind: Literal["items"]
+    notes: list[NoteJson]
+
+
+class CellJson(Open):
+    """A cell of a table: its words, and a remark in small type."""
+
+    words: WordsJson
+    note: str = ""
+    share: float | None = Field(None, description="Length of a bar, from 0 to 1, that is drawn instead of the words.")
+
+
+class RowJson(Open):
+    """A row of a table; rows of one `group` are filtered together."""
+
+    cells: list[CellJson]
+    group: str = ""
+    tone: Tone = ""
+
+
+class TableJson(Open):
+    """Rows under heads. The columns that are named `A` and `B` hold the values of the two sides."""
+
+    kind: Literal["table"]
+    heads: list[str]
+    rows: list[RowJson]
+    is_numeric: bool = False
+
+
+class CurveJson(Open):
+    """Values over steps; a value that is not a finite number is a gap."""
+
+    name: str
+    steps: list[int]
+    values: Numbers
+    colour: int = 0
+    is_dashed: bool = False
+
+
+class ChartJson(Open):
+    """Curves over the same steps."""
+
+    kind: Literal["chart"]
+    name: str
+    title: str
+    curves: list[CurveJson]
+    step: str = Field(description="The word for a step.")
+    unit: str = ""
+    flags: list[int] = Field([], description="Steps that are marked, for example the first at which two curves differ.")
+    is_centred: bool = Field(False, description="True if zero is in the middle.")
+    is_logarithmic: bool = False
+
+
+class MarkJson(Open):
+    """A place in a line of code, from one column to another, and the text that explains it."""
+
+    line: int
+    start: int
+    stop: int
+    text: str = ""
+    href: str = ""
+    tone: Tone = "bad"
+
+
+class CodeJson(Open):
+    """Lines of a file, from the number of the first one, with marks; lines of none have no numbers."""
+
+    kind: Literal["code"]
+    file: str
+    first: int
+    lines: list[str]
+    marks: list[MarkJson] = []
+
+
+class SideBySideJson(Open):
+    """Two files whose marked lines lead to each other."""
+
+    kind: Literal["side_by_side"]
+    a: CodeJson
+    b: CodeJson
+
+
+class CardJson(Open):
+    """One finding: its head, and the parts below it. Cards of one `group` are filtered together."""
+
+    kind: Literal["card"]
+    head: list[WordsJson]
+    parts: list[Part]
+    group: str = ""
+    name: str = ""
+
+
+class SectionJson(Open):
+    """Parts under a title; `name` is the anchor that the contents lead to."""
+
+    kind: Literal["section"]
+    title: str
+    parts: list[Part]
+    name: str = ""
+    size: int | None = Field(None, description="The number of its findings or fields.")
+    tone: Tone = ""
+    is_folded: bool = False
+
+
+Part = Annotated[
+    VerdictJson | NoteJson | ItemsJson | TableJson | ChartJson | CodeJson | SideBySideJson | CardJson | SectionJson,
+    Field(discriminator="kind"),
+]
+
+
+class DocumentJson(Open):
+    """`accmap report --format json`: a whole report in one language, as a page shows it."""
 
     title: str
     language: Literal["en", "zh"]
-    parts: list[PartJson]
-    footer: str
+    parts: list[Part]
+    footer: str = ""
 
+
+PARTS: tuple[type[Open], ...] = (
+    WordsJson, NoteJson, VerdictJson, ItemsJson, CellJson, RowJson, TableJson, CurveJson, ChartJson, MarkJson, CodeJson,
+    SideBySideJson, CardJson, SectionJson, DocumentJson,
+)  # fmt: skip
+"""The shapes of a document; `cli/pages/parts_compiled.py` has a record for each."""
 
 OUTPUTS: dict[str, type[BaseModel]] = {
     "convert": ConvertJson,
@@ -369,7 +511,7 @@ OUTPUTS: dict[str, type[BaseModel]] = {
     "lint": LintJson,
     "lr": LrJson,
     "pair": PairJson,
-    "report": ReportJson,
+    "report": DocumentJson,
     "rules": RulesJson,
     "schema-check": SchemaCheckJson,
     "show": ShowJson,

@@ -211,6 +211,9 @@ class VerifyJson(Open):
     gradients: Annotated[list[ParameterRowJson], From("worst.gradients")]
     gradient_elements: Annotated[list[ParameterRowJson], From("worst.elements")]
     parts: Annotated[list[PartRowJson], From("worst.parts")]
+    activations: Annotated[list[NamedRowJson], From("worst.activations")] = Field(
+        description="The largest number of each module's output, in forward order; empty without a trace.",
+    )
     norms: Annotated[list[NamedRowJson], From("worst.norms")]
     training: Annotated[list[NamedRowJson], From("worst.training")]
     clipping: Annotated[list[NamedRowJson], From("worst.clipping")]

@@ -259,7 +259,9 @@ class _Run(NamedTuple):
                 if not locates:
                     return SeedResults(tuple(compared), answers, {}, None, tuple(near_ties))
                 self.progress(say.looking_for_the_module())
-                return SeedResults(tuple(compared), answers, {}, self.locate(jobs, rows), tuple(near_ties))
+                place, outputs = self.locate(jobs, rows)
+                compared[-1] = rows._replace(activations=outputs)
+                return SeedResults(tuple(compared), answers, {}, place, tuple(near_ties))
         return SeedResults(tuple(compared), answers, {}, None, tuple(near_ties))
 
     def compare(self, answers: Sequence[WorkerAnswer]) -> Comparison:
@@ -297,11 +299,13 @@ class _Run(NamedTuple):
                 return False
         return True
 
-    def locate(self, jobs: Sequence[Job], compared: Comparison) -> comparison.Divergence | None:
-        """The module at which two models part."""
+    def locate(
+        self, jobs: Sequence[Job], compared: Comparison
+    ) -> tuple[comparison.Divergence | None, tuple[comparison.Row, ...]]:
+        """The module at which two models part, and the outputs of all modules if a trace had to tell."""
         known = comparison.locate_without_trace(compared)
         if known is not None:
-            return known
+            return known, ()
         pair, wrong = self.pair, compared.disagreements()
         same = not any(stage in wrong for stage in ("gradients", "logits", "parts", "elements"))
         dropping = same and "dropout" in wrong
@@ -309,13 +313,14 @@ class _Run(NamedTuple):
         inputs = (pair.padded,) if only_padding and pair.padded is not None else jobs[0].inputs
         answers, failures = self.answers([job._replace(trace=True, drops=dropping, inputs=inputs) for job in jobs])
         if failures:
-            return None
-        return comparison.locate_in_trace(
+            return None, ()
+        place = comparison.locate_in_trace(
             answers[0],
             answers[1],
             compared,
             lambda module: bool(coverage.differing_settings(*pair.configs, fields_of(module))),
         )
+        return place, comparison.output_rows(answers[0].arrays, answers[1].arrays)
 
     def native_dtypes(self, results: SeedResults) -> native_dtypes.AsWritten | None:
         """The first pass in both files' own types, of models that are the same in float32."""

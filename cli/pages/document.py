@@ -2,177 +2,43 @@
 
 A command builds a `Document`; `html_page.py` and `formats.py` show it. Each part has a `kind`,
 by which a renderer finds the form for it. All texts are plain: a renderer escapes them by the rules of its format.
+The typed models of `cli/outputs.py` say which parts there are; their records are compiled, so that no run needs the
+models.
 """
 
 from __future__ import annotations
 
-from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.fast_records import TYPE_CHECKING
+from .parts_compiled import Card as Card
+from .parts_compiled import Cell as Cell
+from .parts_compiled import Chart as Chart
+from .parts_compiled import Code as Code
+from .parts_compiled import Curve as Curve
+from .parts_compiled import Document as Document
+from .parts_compiled import Items as Items
+from .parts_compiled import Mark as Mark
+from .parts_compiled import Note as Note
+from .parts_compiled import Row as Row
+from .parts_compiled import Section as Section
+from .parts_compiled import SideBySide as SideBySide
+from .parts_compiled import Table as Table
+from .parts_compiled import Verdict as Verdict
+from .parts_compiled import Words as Words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from typing import Any, Literal, TypeAlias
+    from typing import Any
 
-    from ...schemas.diagnostic import Language
-
-    Tone = Literal["", "good", "bad", "open", "soft"]
-    """The weight of a text: in order, wrong, not decided, or secondary."""
-    Part: TypeAlias = "Verdict | Note | Items | Table | Chart | Code | SideBySide | Card | Section"
-
+    from .parts_compiled import Part as Part
+    from .parts_compiled import Tone as Tone
 
 MISSING = "–"
 """The words of a side that has no value."""
 
 
-class Words(NamedTuple):
-    """Text in a line: plain, a piece of code, or a link."""
-
-    text: str
-    is_code: bool = False
-    href: str = ""
-    tone: Tone = ""
-
-
-class Note(NamedTuple):
-    """A paragraph."""
-
-    words: Sequence[Words]
-    tone: Tone = ""
-    kind = "note"
-
-
-class Verdict(NamedTuple):
-    """The answer in one sentence, and the facts beneath it."""
-
-    text: str
-    tone: Tone
-    facts: Sequence[str] = ()
-    kind = "verdict"
-
-
-class Items(NamedTuple):
-    """A list of paragraphs."""
-
-    notes: Sequence[Note]
-    kind = "items"
-
-
-class Cell(NamedTuple):
-    """A cell of a table: its words, and a remark in small type."""
-
-    words: Words
-    note: str = ""
-    share: float | None = None
-    """The length of a bar, from 0 to 1, that is drawn instead of the words."""
-
-
-class Row(NamedTuple):
-    """A row of a table; rows of one `group` are filtered together."""
-
-    cells: Sequence[Cell]
-    group: str = ""
-    tone: Tone = ""
-
-
-class Table(NamedTuple):
-    """Rows under heads. The columns that are named `A` and `B` hold the values of the two sides."""
-
-    heads: Sequence[str]
-    rows: Sequence[Row]
-    is_numeric: bool = False
-    kind = "table"
-
-
-class Curve(NamedTuple):
-    """Values over steps; a value that is not a finite number is a gap."""
-
-    name: str
-    steps: Sequence[int]
-    values: Sequence[float]
-    colour: int = 0
-    is_dashed: bool = False
-
-
-class Chart(NamedTuple):
-    """Curves over the same steps."""
-
-    name: str
-    title: str
-    curves: Sequence[Curve]
-    step: str
-    """The word for a step."""
-    unit: str = ""
-    flags: Sequence[int] = ()
-    """Steps that are marked: where two curves part."""
-    is_centred: bool = False
-    """True if zero is in the middle."""
-    is_logarithmic: bool = False
-    kind = "chart"
-
-
-class Mark(NamedTuple):
-    """A place in a line of code, from one column to another, and the text that explains it."""
-
-    line: int
-    start: int
-    stop: int
-    text: str = ""
-    href: str = ""
-    tone: Tone = "bad"
-
-
-class Code(NamedTuple):
-    """Lines of a file, from the number of the first one, with marks."""
-
-    file: str
-    first: int
-    lines: Sequence[str]
-    marks: Sequence[Mark] = ()
-    kind = "code"
-
-
-class SideBySide(NamedTuple):
-    """Two files whose marked lines lead to each other."""
-
-    a: Code
-    b: Code
-    kind = "side_by_side"
-
-
-class Card(NamedTuple):
-    """One finding: its head, and the parts below it. Cards of one `group` are filtered together."""
-
-    head: Sequence[Words]
-    parts: Sequence[Part]
-    group: str = ""
-    name: str = ""
-    kind = "card"
-
-
-class Section(NamedTuple):
-    """Parts under a title; `name` is the anchor that the contents lead to."""
-
-    title: str
-    parts: Sequence[Part]
-    name: str = ""
-    size: int | None = None
-    """The number of its findings or fields."""
-    tone: Tone = ""
-    is_folded: bool = False
-    kind = "section"
-
-
-class Document(NamedTuple):
-    """A whole report in one language."""
-
-    title: str
-    language: Language
-    parts: Sequence[Part]
-    footer: str = ""
-
-    @property
-    def contents(self) -> list[Section]:
-        """The sections that a table of contents lists."""
-        return [part for part in self.parts if isinstance(part, Section) and part.name]
+def contents(document: Document) -> list[Section]:
+    """The sections that a table of contents lists."""
+    return [part for part in document.parts if isinstance(part, Section) and part.name]
 
 
 def note(text: str, tone: Tone = "") -> Note:

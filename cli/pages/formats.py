@@ -190,7 +190,7 @@ _Lines: TypeAlias = "Iterator[tuple[str, str]]"
 """Lines, each with the indent of the rows that it may go on in."""
 _MOST_CHARTS = 2
 """Charts of a section that a text shows."""
-_MOST_ROWS = 16
+_MOST_ROWS = 10
 """Rows of a table that a text shows; of a longer one first those that are marked."""
 _WIDEST = 72
 """Columns of a terminal that a column of a table takes at most."""

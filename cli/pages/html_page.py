@@ -21,6 +21,7 @@ from ...schemas.border.text_output import trust_text, visible
 from ...schemas.fast_records import NamedTuple
 from ..messages_compiled import say
 from .chart_picture import chart_svg
+from .document import contents
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -165,7 +166,7 @@ def _templates() -> Environment:
         loader=FunctionLoader(lambda name: package_text(folder, name)),
         finalize=_as_visible,
     )
-    added: dict[str, Any] = {"lines_of": _lines, "picture_of": _picture}
+    added: dict[str, Any] = {"lines_of": _lines, "picture_of": _picture, "contents": contents}
     made.globals.update(added)
     made.filters.update({"address": _address, "tag": _language_tag})
     return made

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Answer: TypeAlias = "dict[str, Any]"
 
 _TABLES = (
-    "structure", "loss", "parts", "logits", "gradients", "gradient_elements", "norms", "training", "clipping",
-    "updates", "expert_bias", "rates", "dropout", "scales", "samples", "padding", "initialisation",
+    "structure", "loss", "parts", "logits", "activations", "gradients", "gradient_elements", "norms", "training",
+    "clipping", "updates", "expert_bias", "rates", "dropout", "scales", "samples", "padding", "initialisation",
 )  # fmt: skip
 _TONES: dict[str, Tone] = {"match": "good", "mismatch": "bad", "partial": "open", "not-verifiable": "open"}
 _KEYS = ("parameter", "step", "name", "part")
@@ -259,25 +259,34 @@ _LEAST_ERROR = 1e-10
 
 
 def error_charts(answer: Answer, language: Language) -> list[Chart]:
-    """The error of each gradient in the order of the model; the first that leaves the tolerance is marked."""
+    """The errors of the outputs of all modules, if they were traced, and of the gradients in the order of the model."""
     word = say.page("verify", language)
-    heading: Callable[..., str] = word
+    from ...verifier.verdict.comparison import OUTPUT_TOLERANCE
+
+    shown = (
+        (word("errors_by_parameter"), word("parameter"), ("gradients", "gradient_elements"), answer["tolerance"]),
+        (word("errors_by_module"), word("module"), ("activations",), OUTPUT_TOLERANCE),
+    )
+    charts = (_error_chart(answer, language, *one) for one in shown)
+    return [chart for chart in charts if chart.curves[0].steps]
+
+
+def _error_chart(
+    answer: Answer, language: Language, title: str, step: str, names: Sequence[str], tolerance: float
+) -> Chart:
+    """The errors of some tables on an axis of powers of ten; the first that leaves the tolerance is marked."""
+    heading: Callable[..., str] = say.page("verify", language)
     curves: list[Curve] = []
     flags: list[int] = []
-    for colour, name in enumerate(("gradients", "gradient_elements")):
+    for colour, name in enumerate(names):
         rows = _table_rows(answer, name)
         steps = list(range(1, len(rows) + 1))
         errors = [1.0 if row["relative"] is None else max(float(row["relative"]), _LEAST_ERROR) for row in rows]
         curves.append(Curve(heading(name), steps, errors, colour))
         flags += [step for step, row in zip(steps, rows, strict=True) if not row["agrees"]][:1]
     places = curves[0].steps
-    if not places:
-        return []
-    limit = Curve(word("tolerance"), places, [answer["tolerance"]] * len(places), len(curves), is_dashed=True)
-    title = word("errors_by_parameter")
-    return [
-        Chart("errors", title, [*curves, limit], word("parameter"), "", sorted(set(flags))[:1], is_logarithmic=True)
-    ]
+    limit = Curve(heading("tolerance"), places, [tolerance] * len(places), len(curves), is_dashed=True)
+    return Chart("errors", title, [*curves, limit], step, "", sorted(set(flags))[:1], is_logarithmic=True)
 
 
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:

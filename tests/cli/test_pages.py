@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 from accmap.cli.commands.verify import render_verification
+from accmap.cli.outputs import DocumentJson
+from accmap.cli.pages import parts_compiled
 from accmap.cli.pages.document import (
     Card,
     Cell,
@@ -30,6 +33,7 @@ from accmap.cli.pages.document import (
     Words,
 )
 from accmap.cli.pages.formats import write_document
+from accmap.cli.schemas_compiled import SCHEMAS
 from accmap.schemas.message import Words as BothLanguages
 from accmap.verifier.verdict.comparison import Comparison, Divergence, NotCompared
 from accmap.verifier.verdict.comparison import Row as Measured
@@ -106,7 +110,9 @@ def written(accmap: Callable[..., Any], folder: Path, monkeypatch: pytest.Monkey
 
 
 def verification() -> Verification:
-    """A verification with one wrong row, a failure and both kinds of what was not compared."""
+    """A verification with one wrong row, modules and gradients, a failure and both kinds of what was not compared."""
+    names = [f"decoder.layers.{layer}.{part}" for layer in range(4) for part in ("self_attention", "mlp")]
+    rows = [Measured(name, 1.0, 1.0, 10.0 ** (at - 8), agrees=at < 3) for at, name in enumerate(names)]
     return Verification(
         verdict="mismatch",
         sides=("megatron", "mindformers"),
@@ -115,7 +121,13 @@ def verification() -> Verification:
         inputs=(),
         tolerance=1e-5,
         stage="all",
-        compared=(Comparison(loss=(Measured("1", 4.0, 5.0, 0.2, agrees=False), Measured("2", 4.0, 4.0, 0.0))),),
+        compared=(
+            Comparison(
+                loss=(Measured("1", 4.0, 5.0, 0.2, agrees=False), Measured("2", 4.0, 4.0, 0.0)),
+                activations=tuple(rows),
+                gradients=tuple(row._replace(name=f"{row.name}.weight") for row in reversed(rows)),
+            ),
+        ),
         seeds=(0,),
         stand_ins={"megatron": {"torch.cuda": "nothing"}},
         not_compared=(
@@ -183,8 +195,22 @@ def test_a_report_is_text_and_data_too(written: Callable[..., str], form: str) -
 HOSTILE = "</script><b>x</b>\x1b[31m\u202e::error::y ##vso[task.x]z\n| `c` [l](javascript:1) <!--"
 
 
+def filled(value: Any, text: str) -> Any:
+    """The same parts with a text in place of every text that a file could bring."""
+    if hasattr(value, "_fields"):
+        fixed = ("tone", "language")
+        return value._replace(**{name: filled(one, text) for name, one in value._asdict().items() if name not in fixed})
+    if isinstance(value, str):
+        return f"javascript:{text}" if value.startswith("javascript:") else text
+    return [filled(one, text) for one in value] if isinstance(value, (list, tuple)) else value
+
+
 def document(text: str) -> Document:
-    """Every part, each field of it a text."""
+    """Every part, each text of it this one."""
+    return filled(every_part("text"), text)
+
+
+def every_part(text: str) -> Document:
     words, cell = Words(text, href="javascript:alert(1)"), Cell(Words(text, is_code=True), text)
     code = Code(text, 1, [text, text], [Mark(1, 0, 3, text, "javascript:x"), Mark(2, 1, 4, text)])
     chart = Chart("name", text, [Curve(text, [1, 2], [1.0, 2.0])], text, text)
@@ -200,6 +226,17 @@ def document(text: str) -> Document:
         Section(text, [Section(text, [chart], is_folded=True)], "name", 3),
     ]
     return Document(text, "en", parts, text)
+
+
+def test_the_models_of_a_document_have_every_part() -> None:
+    made = json.loads(write_document(lambda _: every_part("text"), "json", "en"))
+    assert DocumentJson.model_validate(made).model_dump() == made
+    jsonschema.validate(made, SCHEMAS["report"])
+    assert {part["kind"] for part in made["parts"]} == {
+        one.kind for one in vars(parts_compiled).values() if hasattr(one, "kind")
+    }
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**made, "parts": [{"kind": "verdict", "facts": []}]}, SCHEMAS["report"])
 
 
 @pytest.mark.parametrize("form", ["html", "markdown", "text", "json"])
@@ -319,8 +356,49 @@ def test_charts_answer_keys_and_mouse(browser: Any, written: Callable[..., str],
         assert pressed.get_attribute("aria-pressed") == wanted
     for name, begin in (("CSV", b"step,"), ("PNG", b"\x89PNG")):
         with page.expect_download() as saved:
-            controls.get_by_text(name, exact=True).click()
+            controls.get_by_text(name, exact=True).press("Enter")
         assert Path(saved.value.path()).read_bytes().startswith(begin)
+    assert wrong == []
+    page.close()
+
+
+CONTROLS = """() => [...document.querySelectorAll('a[href], button, input, summary, [tabindex="0"]')]
+  .filter((one) => one.checkVisibility())"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["evidence", "logs", "verify", "lint"])
+def test_every_control_is_reached_and_used_by_keyboard(
+    browser: Any, written: Callable[..., str], name: str, tmp_path: Path
+) -> None:
+    path = tmp_path / f"{name}.html"
+    path.write_text(written(name, "html"), "utf-8")
+    page, wrong = opened_page(browser, path, viewport={"width": 1200, "height": 900})
+    count = page.evaluate(f"({CONTROLS})().length")
+    reached = set[int]()
+    for _ in range(count):
+        page.keyboard.press("Tab")
+        place = page.evaluate(f"({CONTROLS})().indexOf(document.activeElement)")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none", place
+        reached.add(place)
+    assert reached == set(range(count))
+    for at in range(page.locator("main:not([hidden]) summary").count()):
+        summary = page.locator("main:not([hidden]) summary").nth(at)
+        if summary.is_visible():
+            was = summary.evaluate("(one) => one.parentElement.open")
+            summary.press("Enter")
+            assert summary.evaluate("(one) => one.parentElement.open") is not was
+    if name != "lint":
+        view = "() => JSON.stringify([...plots.values()].map((plot) => [plot.view, plot.smooth, plot.logarithmic]))"
+        for label in ("Zoom in", "Zoom out", "Zoom in", "All steps", "Log axis", "Smoothing"):
+            before = page.evaluate(view)
+            controls = page.locator("main:not([hidden]) figure .controls").nth(0)
+            control = controls.get_by_text(label) if label != "Smoothing" else controls.locator("input")
+            control.press("ArrowRight" if label == "Smoothing" else "Enter")
+            assert page.evaluate(view) != before, label
+    page.locator("[data-language=zh]").press("Enter")
+    assert page.evaluate("document.documentElement.lang") == "zh-CN"
     assert wrong == []
     page.close()
 
@@ -350,7 +428,9 @@ def test_search_and_filter_leave_what_matches(browser: Any, written: Callable[..
 
 def sizes(page: Any) -> Mapping[str, float]:
     return page.evaluate("""async () => {
-      const paint = performance.getEntriesByName('first-contentful-paint')[0].startTime;
+      const paint = await new Promise((done) => new PerformanceObserver((list) => {
+        for (const one of list.getEntriesByName('first-contentful-paint')) done(one.startTime);
+      }).observe({type: 'paint', buffered: true}));
       const plot = [...plots.values()][0], before = performance.now();
       plot.zoom(0.5);
       await new Promise(requestAnimationFrame);

@@ -89,6 +89,8 @@ class Comparison(NamedTuple):
     """The loss scale at the start and after each step, some of which overflow."""
     samples: tuple[Row, ...] = ()
     """What both data sets draw: how long and how many, and the first batches, token by token."""
+    activations: tuple[Row, ...] = ()
+    """The outputs of all modules in the order in which they ran; of a mismatch that was traced."""
     floor: float = 0.0
     shared: frozenset[str] = frozenset()
     """The parameters that both models have."""
@@ -440,7 +442,8 @@ class NotCompared(NamedTuple):
 Array = Any
 
 _TRACE = "trace/"
-_AGREES = 1e-4
+OUTPUT_TOLERANCE = 1e-4
+"""The difference of two outputs of a module, relative to the largest number of both."""
 _ROUNDED = 3e-6
 """What rounding alone does to an output, relative to its largest number."""
 _LATENT_NAMES = (
@@ -564,14 +567,11 @@ def _first_divergence(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) ->
     return None if module is None else Divergence(module, "backward")
 
 
-def _first_forward_divergence(a: Mapping[str, Array], b: Mapping[str, Array], allowed: float = _AGREES) -> str | None:
+def _first_forward_divergence(
+    a: Mapping[str, Array], b: Mapping[str, Array], allowed: float = OUTPUT_TOLERANCE
+) -> str | None:
     theirs = {_megatron_name(key): array for key, array in b.items()}
-    for module, turn in _in_order(a):
-        if _INCOMPARABLE.search(module):
-            continue
-        ours, others = _outputs(a, module, turn), _outputs(theirs, module, turn)
-        if ours is None or others is None or ours.size != others.size:
-            continue
+    for module, turn, ours, others in _paired_outputs(a, theirs):
         if _agree(ours, others, allowed, laid_out=module.endswith(_LAID_OUT)):
             continue
         if not module.endswith(".router") and not _inputs_agree(a, theirs, module, turn, allowed):
@@ -584,16 +584,37 @@ def _first_forward_divergence(a: Mapping[str, Array], b: Mapping[str, Array], al
     return None
 
 
-def _agree(ours: Array, others: Array, allowed: float, *, laid_out: bool) -> bool:
+def _paired_outputs(a: Mapping[str, Array], b: Mapping[str, Array]) -> Iterator[tuple[str, str, Array, Array]]:
+    """The outputs of both sides by module and turn, in the order in which they ran; `b` has Megatron-Core's names."""
+    for module, turn in _in_order(a):
+        ours, others = _outputs(a, module, turn), _outputs(b, module, turn)
+        if not _INCOMPARABLE.search(module) and ours is not None and others is not None and ours.size == others.size:
+            yield module, turn, ours, others
+
+
+def output_rows(a: Mapping[str, Array], b: Mapping[str, Array]) -> tuple[Row, ...]:
+    """The largest number of each module's output on both sides, and how far the outputs are apart."""
+    found: list[Row] = []
+    for module, turn, ours, others in _paired_outputs(a, {_megatron_name(key): array for key, array in b.items()}):
+        name = module if turn == "0" else f"{module} ({turn})"
+        one, other = (float(abs(side).max(initial=0)) for side in (ours, others))
+        apart = _distance(ours, others, laid_out=module.endswith(_LAID_OUT))
+        found.append(Row(name, one, other, apart, agrees=apart <= OUTPUT_TOLERANCE, decides=False))
+    return tuple(found)
+
+
+def _distance(ours: Array, others: Array, *, laid_out: bool) -> float:
+    """The largest difference of two arrays, relative to their largest number."""
     import numpy as np
 
     if laid_out:
         ours, others = np.sort(ours, axis=-1), np.sort(others, axis=-1)
     largest = max(float(abs(ours).max(initial=0)), float(abs(others).max(initial=0)))
-    if ours.shape != others.shape:
-        others = others.reshape(ours.shape)
-    difference = abs(ours - others).max(initial=0)
-    return bool(difference <= allowed * largest) or largest == 0
+    return float(abs(ours - others.reshape(ours.shape)).max(initial=0)) / largest if largest else 0.0
+
+
+def _agree(ours: Array, others: Array, allowed: float, *, laid_out: bool) -> bool:
+    return _distance(ours, others, laid_out=laid_out) <= allowed
 
 
 def _inputs_agree(a: Mapping[str, Array], b: Mapping[str, Array], module: str, turn: str, allowed: float) -> bool:
