@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import http.server
 import importlib.util
 import re
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +16,9 @@ from accmap.evidence.codes import codes
 from accmap.rules.pages import every_page
 from accmap.schemas import addresses_compiled
 from accmap.schemas.diagnostic import page_of_code
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
@@ -70,3 +77,57 @@ def test_a_page_loads_nothing_from_elsewhere(site: Path) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 900
     assert [page for page in pages if re.search(wanted, page.read_text("utf-8"))] == []
+
+
+@pytest.fixture
+def served(site: Path) -> Iterator[str]:
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("language", ["", "zh/"])
+def test_rules_and_mapping_rows_are_filtered(served: str, browser: Any, language: str) -> None:
+    page, wrong = browser.new_page(), list[str]()
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+
+    def rows() -> list[str]:
+        return page.locator("article tbody tr:not([hidden]):has(td:nth-child(5))").all_inner_texts()
+
+    page.goto(f"{served}{language}rules/")
+    everything = len(rows())
+    assert everything == len(list(every_page()))
+    page.select_option(".filters select >> nth=2", "0.18")
+    of_version = len(rows())
+    assert of_version < everything
+    assert not any(row.startswith("DEF001") for row in rows())  # a defect of 0.12 to 0.15
+    page.fill(".filters input", "NET009")
+    assert [row.partition(" ")[0] for row in rows()] == ["NET009"]
+
+    page.goto(f"{served}{language}matrix/")
+    legacy = "model.implementation"  # `--use-legacy-models` is a flag up to 0.17
+    assert any(legacy in row and "--use-legacy-models" in row for row in rows())
+    page.select_option(".filters select", "1.6")
+    assert not any("use_interleaved_weight_layout_mlp" in row for row in rows())  # from 1.7
+    before = len(rows())
+    page.check("#proved")
+    assert 10 < len(rows()) < before
+    assert all("1.6" in row for row in rows())
+    assert wrong == []
+    page.close()
+
+
+def test_twenty_pages_fit_a_wide_and_a_narrow_screen(served: str, browser: Any) -> None:
+    names = ("", "migration", "lint", "convert", "lr", "logs", "verify", "commands", "rules", "rules/NET009", "matrix")
+    names += ("ci", "editors", "agents", "glossary", "upgrade", "weights", "compared", "configuration", "python")
+    for width in (1280, 390):
+        page = browser.new_page(viewport={"width": width, "height": 800})
+        for language in ("", "zh/"):
+            for name in names:
+                page.goto(f"{served}{language}{name}")
+                assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+                broken = "[...document.images].filter((one) => one.complete && !one.naturalWidth).length"
+                assert page.evaluate(broken) == 0, name
+        page.close()

@@ -21,6 +21,8 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,9 +69,14 @@ def prepare(folder: Path) -> Path:
     there = {path.name.split(".")[0] for path in pages.glob("*.md")}
     if listed != there:
         sys.exit(f"TOPICS of {Path(__file__).name} and the documents differ: {sorted(listed ^ there)}")
-    for language, title, place in (("", RULES[0], 0), (".zh", RULES[1], 1)):
-        rows = "\n".join(f"- [{code} {names[place]}](rules/{code}.md)" for code, names in rules)
-        (pages / f"rules{language}.md").write_text(f"# {title}\n\n{rows}\n", "utf-8")
+    for name in ("filters.js", "site.css"):
+        shutil.copy(ROOT / "docs" / name, pages)
+    for place, suffix in enumerate(("", ".zh")):
+        _write_rule_index(pages / f"rules{suffix}.md", rules, place)
+        matrix = pages / f"matrix{suffix}.md"
+        # Before the first topic: the tables of sources and of words before it are others.
+        head, heading, tables = matrix.read_text("utf-8").partition("\n## ")
+        matrix.write_text(f"{head}\n{_filters('matrix')}\n{heading}{tables}", "utf-8")
     return _configuration(folder, rules)
 
 
@@ -96,6 +103,41 @@ def _rule_page(pages: Path, path: Path) -> tuple[str, tuple[str, str]]:
         (pages / "rules" / f"{path.stem}{suffix}.md").write_text(text, "utf-8")
         titles.append(text.splitlines()[0].removeprefix(f"# {path.stem} "))
     return path.stem, (titles[0], titles[1])
+
+
+def _filters(table: str) -> str:
+    """The place of the controls that `docs/filters.js` makes for the tables of a page."""
+    from accmap.schemas.versions import names
+
+    versions = [*names("megatron"), *dict.fromkeys([*names("mindformers", "static"), *names("mindformers", "dynamic")])]
+    return f'<div class="filters" data-table="{table}" data-versions="{" ".join(versions)}"></div>\n'
+
+
+def _write_rule_index(path: Path, rules: list[tuple[str, tuple[str, str]]], place: int) -> None:
+    """The page of all rules: a table with topic, usual severity, and the versions that a defect is in."""
+    from accmap.cli.lean import main as run
+    from accmap.rules.pages import possible_severities, summary_of, topic_of
+    from accmap.schemas.shared_words import term
+
+    language = ("en", "zh")[place]
+    with redirect_stdout(StringIO()) as answer:
+        run(["rules", "--format", "json", "--lang", language])
+    versions = {one["code"]: ", ".join(one["versions"] or ()) for one in json.loads(answer.getvalue())}
+    heads = ("Rule", "Checks", "Topic", "Severity", "Versions"), ("规则", "检查内容", "主题", "级别", "版本")
+    lines = [
+        *("---", "hide: [toc]", "---"),
+        f"# {RULES[place]}",
+        "",
+        _filters("rules"),
+        f"| {' | '.join(heads[place])} |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for code, names in rules:
+        summary = summary_of(code, language).replace("|", "\\|")
+        severity = term(next(iter(possible_severities(code))), language)
+        cells = (f"[{code} {names[place]}](rules/{code}.md)", summary, topic_of(code, language), severity)
+        lines.append(f"| {' | '.join(cells)} | {versions.get(code, '')} |")
+    path.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 def _configuration(folder: Path, rules: list[tuple[str, tuple[str, str]]]) -> Path:
@@ -132,6 +174,8 @@ def _configuration(folder: Path, rules: list[tuple[str, tuple[str, str]]]) -> Pa
             "tables", "admonition", "pymdownx.highlight", "pymdownx.superfences", {"toc": {"slugify": "SLUGIFY"}},
         ],
         "validation": {"links": {"anchors": "warn", "absolute_links": "warn"}, "nav": {"omitted_files": "warn"}},
+        "extra_javascript": ["filters.js"],
+        "extra_css": ["site.css"],
         "plugins": [
             {"search": {"lang": ["en", "zh"], "separator": r"[\s\-_.]+"}},
             {"i18n": {

@@ -53,7 +53,7 @@ class Picture(NamedTuple):
 
 
 PICTURES = {
-    "lint": Picture("accmap lint megatron.sh mindformers.yaml", 36),
+    "lint": Picture("accmap lint megatron.sh mindformers.yaml", 46),
     "convert": Picture("accmap convert megatron.sh -o converted.yaml", 24),
     "lr": Picture("accmap lr megatron.sh slower.yaml", 40),
     "logs": Picture(f"accmap logs megatron.log spike.log --steps {STEPS}", 50),
