@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
@@ -119,14 +119,25 @@ def constant_origin(units: Sequence[Unit]) -> Unit | None:
     """
     forward = [unit for unit in units if unit.level == "module" and unit.direction != "backward"]
     whole = [unit for unit in forward if not _INSIDE_A_LAYER.search(unit.scope)]
-    last = next((unit.scope for unit in reversed(whole) if _output_varies(unit) is not None), None)
-    if last is None or any(_output_varies(unit) for unit in whole if unit.scope == last):
+    if not _ends_constant(whole):
         return None
     lasting = next((unit for unit in reversed(whole) if _output_varies(unit)), None)
-    behind = forward[forward.index(lasting) + 1 :] if lasting is not None else forward
-    makers = [unit for unit in behind if output_is_constant(unit)]
-    inner = (one for one in makers if not any(two.scope.startswith(f"{one.scope}.") for two in makers))
-    return next(inner, None)
+    behind = forward if lasting is None else forward[forward.index(lasting) + 1 :]
+    return _innermost([unit for unit in behind if output_is_constant(unit)])
+
+
+def _ends_constant(whole: Sequence[Unit]) -> bool:
+    """True if the last unit whose output tells something has a constant output in every pass."""
+    last = next((unit.scope for unit in reversed(whole) if _output_varies(unit) is not None), None)
+    return last is not None and not any(_output_varies(unit) for unit in whole if unit.scope == last)
+
+
+def _innermost(units: Sequence[Unit]) -> Unit | None:
+    """The first unit that no other one of them ran inside."""
+    for unit in units:
+        if not any(other.scope.startswith(f"{unit.scope}.") for other in units):
+            return unit
+    return None
 
 
 def output_is_constant(unit: Unit) -> bool:
@@ -163,6 +174,13 @@ def varies(tensor: Tensor) -> bool | None:
         return None
     if len(rows) == 1:
         return False if bool((rows == rows[0, 0]).all()) else None
+    return _rows_differ(rows)
+
+
+def _rows_differ(rows: Any) -> bool | None:
+    """True if a row differs from the first one; None if a value is not finite."""
+    import numpy as np
+
     first = np.asarray(rows[0], dtype=np.float64)
     limit = _SAME * float(np.abs(first).max(initial=0.0))
     step = max(1, _BLOCK // max(1, rows.shape[1]))

@@ -164,7 +164,9 @@ def recipe_of(config: Config) -> Recipe:
     return RecipeReading(config).recipe()
 
 
-_OF_THE_NETWORK = ("model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.", "precision.")
+OF_THE_NETWORK: tuple[str, ...] = (
+    "model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.", "precision.",
+)  # fmt: skip
 
 
 def _network_alone(recipe: Recipe) -> Recipe:
@@ -177,7 +179,7 @@ def _network_alone(recipe: Recipe) -> Recipe:
     layers = recipe.fields.get("model.num_layers")
     by_default = recipe.framework == "megatron" and layers is not None and layers.origin == "explicit"
     fields = {
-        name: value if name.startswith(_OF_THE_NETWORK) and (by_default or value.origin == "explicit") else nothing
+        name: value if name.startswith(OF_THE_NETWORK) and (by_default or value.origin == "explicit") else nothing
         for name, value in recipe.fields.items()
     }
     return recipe._replace(fields=fields, unmapped=())

@@ -7,6 +7,7 @@ generate`, `GenerationConfig.from_model_config`), transformers takes them from `
 from __future__ import annotations
 
 from ...mapper.differences import GENERATION
+from ...mapper.recipe.reading import OF_THE_NETWORK
 from ...mapper.recipe.values import Unmapped
 from ...mappings.inference_compiled import (
     CACHE,
@@ -414,18 +415,39 @@ def _devices(config: Config) -> int | None:
 def add_generation(
     configs: Sequence[Config], sides: Sequence[Recipe], beside: Sequence[Mapping[str, Mapping[str, object]]]
 ) -> list[Recipe]:
-    """Recipes whose keys without a field are the settings of inference, under one name on both sides."""
+    """Recipes of networks, whose keys without a field are the settings of inference, by one name on both sides."""
     recipes: list[Recipe] = []
-    for config, recipe, files in zip(configs, sides, beside, strict=True):
-        found: list[Unmapped] = []
+    for config, recipe, files in zip(configs, _known_networks(sides), beside, strict=True):
+        found = list(recipe.unmapped)
         own = cast("Mapping[str, Mapping[str, Any]]", INFERENCE)
         samples = _samples(config, None) if runs_inference(config) else _with_value(folder_setting(files, SAMPLING))
         idle = {"": False, "sampling": samples is None, "never": True}
         for name, row in own.items():
             told = run_setting(config, name) if runs_inference(config) else folder_setting(files, name)
-            if told is not None:
+            if told is not None and not _is_left_to_model(told):
                 span = None if told.setting is None else told.setting.span
                 impact = "none" if idle[row.get("counts", "")] else "numerics"
                 found.append(Unmapped(GENERATION + name, told.value, span, impact, "", ""))
         recipes.append(recipe._replace(unmapped=tuple(found)))
     return recipes
+
+
+def _known_networks(sides: Sequence[Recipe]) -> Iterator[Recipe]:
+    """The recipes with the fields of the network that every side decides, and one key for a network left open."""
+    unknown = {name for side in sides for name, value in side.fields.items() if not value.decided}
+    for side in sides:
+        keys: tuple[Unmapped, ...] = ()
+        if _LAYERS in unknown:
+            layers = side.fields.get(_LAYERS)
+            decided = layers is not None and layers.decided
+            value = "described" if decided else None
+            keys = (Unmapped(GENERATION + "network", value, None, "numerics", "", "", decided),)
+        known = {
+            name: value
+            for name, value in side.fields.items()
+            if name.startswith(OF_THE_NETWORK) and name not in unknown
+        }
+        yield side._replace(fields=known, unmapped=keys)
+
+
+_LAYERS = "model.num_layers"
