@@ -66,19 +66,14 @@ def scan(tree: Tree) -> Scan:
     cause: Cause | None = None
     before: list[Unit] = []
     for unit in tree.units:
-        here: list[Overflow] = []
-        for tensor in unit.tensors:
-            if tensor.value is not None or tensor.dtype in EXACT:
-                continue
-            try:
-                what = _state_of_statistics(tensor) if tensor.path is None else _elements(tensor.path)
-            except UnreadableError as error:
-                unreadable.append(error.diagnostic)
-                what = _state_of_statistics(tensor)
-            looked_at += what is not None
-            unknown += what is None
-            if what:
-                here.append(Overflow(unit.name, tensor.place, tensor.role, what))
+        states = [
+            (tensor, _state(tensor, unreadable))
+            for tensor in unit.tensors
+            if tensor.value is None and tensor.dtype not in EXACT
+        ]
+        unknown += sum(state is None for _, state in states)
+        looked_at += sum(state is not None for _, state in states)
+        here = [Overflow(unit.name, tensor.place, tensor.role, state) for tensor, state in states if state]
         # A unit that ran inside this one may have made what this one was given.
         inner = (one.direction == unit.direction and one.scope.startswith(f"{unit.scope}.") for one in before)
         roles = {one.role for one in here}
@@ -89,6 +84,17 @@ def scan(tree: Tree) -> Scan:
         overflows += here
     constant = None if overflows or unreadable else constant_origin(tree.units)
     return Scan(tree, looked_at, unknown, tuple(overflows), origin, tuple(unreadable), cause, constant)
+
+
+def _state(tensor: Tensor, unreadable: list[Diagnostic]) -> str | None:
+    """`nan`, `infinite`, or an empty text for finite values; None if the dump has no numbers of it."""
+    if tensor.path is None:
+        return _state_of_statistics(tensor)
+    try:
+        return _elements(tensor.path)
+    except UnreadableError as error:
+        unreadable.append(error.diagnostic)
+        return _state_of_statistics(tensor)
 
 
 def _cause(unit: Unit, roles: Collection[str]) -> Cause:

@@ -46,7 +46,7 @@ def megatron_config(
     purpose: Purpose | None = None,
 ) -> Config:
     """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
-    if purpose is not None and not (purpose.reads_arguments or purpose.states_network):
+    if purpose is not None and not _is_parsed(purpose):
         return _written_config(arguments, file, options, launch, unresolved, purpose)
     version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
     settings = _explicit(parsed)
@@ -54,10 +54,8 @@ def megatron_config(
         settings, more = _with_expert_list(settings)
         unresolved = (*unresolved, *more)
     if purpose is None:
-        purpose = purpose_of_arguments(settings, launch, file)
-        if purpose is None:
-            purpose = _unknown_program(parsed, settings, launch, file)
-        if purpose is not None and not purpose.reads_arguments:
+        purpose = purpose_of_arguments(settings, launch, file) or _unknown_program(parsed, settings, launch, file)
+        if purpose is not None and not _is_parsed(purpose):
             return _written_config(arguments, file, options, launch, unresolved, purpose)
     settings = _with_defaults(settings, version, fork, known)
     _settle_length(settings, options.steps)
@@ -91,6 +89,11 @@ def megatron_config(
         release_of(options.megatron),
         fork=fork,
     )
+
+
+def _is_parsed(purpose: Purpose) -> bool:
+    """True if the framework's own parser reads the arguments: of a run, or of a program that runs its network."""
+    return purpose.reads_arguments or purpose.states_network
 
 
 class _ReadAs(NamedTuple):
