@@ -43,9 +43,9 @@ def random_parameters(choose: random.Random) -> MegatronParameters:
     if choose.random() < 0.3:
         given[f"lr_decay_{unit}"] = choose.choice([max(1, length // 2), length * 2, max(1, length - 1)])
     if choose.random() < 0.3:
-        given["lr_warmup_fraction"] = choose.choice([0.01, 0.0125, 0.29, 0.5, choose.random()])
+        given["lr_warmup_fraction"] = choose.choice([0.0, 0.01, 0.0125, 0.29, 0.5, 1.0, choose.random()])
     else:
-        given[f"lr_warmup_{unit}"] = choose.choice([0, 1, length // 10, max(0, length // 2 - 1)])
+        given[f"lr_warmup_{unit}"] = choose.choice([0, 1, length // 10, max(0, length // 2 - 1), length])
     return MegatronParameters(**given)
 
 

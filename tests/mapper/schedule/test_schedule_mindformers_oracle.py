@@ -47,13 +47,13 @@ def random_arguments(choose: random.Random, name: str) -> dict[str, Any]:
         "t_mult": choose.choice([1, 1, 2, 3]),
     }
     if choose.random() < 0.3:
-        every["warmup_ratio"] = choose.choice([0.0, 0.01, 0.0125, 0.29, choose.random()])
+        every["warmup_ratio"] = choose.choice([0.0, 0.01, 0.0125, 0.29, 1.0, choose.random()])
     if choose.random() < 0.3:
         every["num_cycles"] = choose.choice([0.25, 1, 1.5, 2.0, 2.5, 5, 7])
     if choose.random() < 0.3:
         every["decay_steps"] = choose.choice([max(1, total // 2), total + 7, 2 * total])
     if choose.random() < 0.1:
-        every["decay_ratio"] = every["decay_start_ratio"] = choose.choice([0.25, 0.9])
+        every["decay_ratio"] = every["decay_start_ratio"] = choose.choice([0.0, 0.25, 0.9, 1.0])
     return {key: value for key, value in every.items() if key in ARGUMENTS[name]}
 
 
