@@ -249,9 +249,10 @@ def _has_difference(subject: Subject, name: FieldName) -> bool:
 
 
 def _source_keys(side: Side, name: FieldName) -> Words:
-    """The keys of the file itself that a formula asked for, as the file spells them."""
+    """The keys of the file itself that a formula asked for, as the file spells them; the defaults if it has none."""
     spots = _source_spots(side, name)
-    return join_words(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots))
+    keys = dict.fromkeys(key_spelling(spot, side.framework) for spot in spots)
+    return join_words(keys) if keys else say.its_defaults()
 
 
 def _source_spots(side: Side, name: FieldName) -> list[Spot]:

@@ -344,7 +344,8 @@ class Trainer(Run):
         if open_already or self[first] is None:
             self.open.add(first)
         if not open_already:
-            values = {name.partition(".")[2]: self[name] for name in self.blamed if self.sources(name)}
+            named = [name for name in self.blamed if self.sources(name)] or self.blamed
+            values = {name.partition(".")[2] or name: self[name] for name in named}
             self._refuse(first, say.cannot_compute(named=", ".join(f"{name}={one!r}" for name, one in values.items())))
         return False
 
