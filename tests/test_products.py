@@ -46,6 +46,7 @@ def bare(place: Path) -> None:
     """The checkout without its products."""
     for room in SOURCES:
         shutil.copytree(ROOT / room, place / room, ignore=shutil.ignore_patterns("*_compiled.py", "__pycache__"))
+    shutil.copy(ROOT / "README.md", place)
 
 
 def test_no_product_is_in_the_repository() -> None:
