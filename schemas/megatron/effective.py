@@ -64,13 +64,7 @@ def megatron_config(
     settings, outside = with_overridable(validated.settings, file)
     settings = _replaceable(settings, fork, parsed.overridable)
     origin = "given" if options.megatron is not None else "assumed" if chosen is None else "detected"
-    said: tuple[Diagnostic, ...] = ()
-    if parsed.problems:
-        from .versions import explain_unknown
-
-        said = _by_position(
-            explain_unknown(parsed.problems, known, file, certain=origin != "assumed", own=_is_unnamed(launch))
-        )
+    said = _parser_problems(parsed, known, file, launch, certain=origin != "assumed")
     refused = _soften_open(validated.problems, launch, unresolved, problems)
     told = _launch_problems(purpose, (*problems, *_dialect_note(fork, file), *said, *outside), refused)
     return Config(
@@ -89,6 +83,17 @@ def megatron_config(
         release_of(options.megatron),
         fork=fork,
     )
+
+
+def _parser_problems(
+    parsed: Parsed, known: Catalog, file: str, launch: Launch | None, *, certain: bool
+) -> tuple[Diagnostic, ...]:
+    """The problems of the words, each argument that this version does not know explained."""
+    if not parsed.problems:
+        return ()
+    from .versions import explain_unknown
+
+    return _by_position(explain_unknown(parsed.problems, known, file, certain=certain, own=_is_unnamed(launch)))
 
 
 def _is_parsed(purpose: Purpose) -> bool:
