@@ -95,9 +95,8 @@ def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]])
         for name in row.get("roles", ()):
             assert name in roles, f"{code}: roles.yaml does not describe {name}"
             roles[name].add(code)
-        for name, found in single.items():
-            if name in row:
-                found[code] = tuple(row[name]) if isinstance(row[name], list) else row[name]
+        for name in single.keys() & row.keys():
+            single[name][code] = tuple(row[name]) if isinstance(row[name], list) else row[name]
         if "consequences" in row:
             causes[code] = _consequences(code, row["consequences"], fields)
         for field, entry in row.get("consequences_of", {}).items():
