@@ -11,6 +11,7 @@ import math
 from ...evidence.logs.columns import thin_rows
 from ...schemas.border.text_output import markup
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ..terminal import columns
 from .terminal_plot import axis_label, axis_range, axis_value, step_range, ticks
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, FOOT = 760, 260, 84, 36, 12, 42
 _MOST_POINTS = 800
+_LEGEND_ROW = 18
 _DASHES = ("7 5", "2 3", "9 3 2 3", "4 2", "1 2")
 
 
@@ -43,7 +45,7 @@ class _Frame(NamedTuple):
 
 def chart_svg(chart: Chart) -> str:
     """The picture of one chart."""
-    return _svg(HEIGHT, chart.title, "".join(_panel(chart, 0)))
+    return _svg(_height(chart), chart.title, "".join(_panel(chart, 0)))
 
 
 def charts_svg(title: str, lines: Sequence[str], charts: Sequence[Chart], style: str) -> str:
@@ -57,7 +59,7 @@ def charts_svg(title: str, lines: Sequence[str], charts: Sequence[Chart], style:
         y += 22
         parts.append(_text(LEFT - 60, y, chart.title, "head"))
         parts += _panel(chart, y)
-        y += HEIGHT
+        y += _height(chart)
     description = f"<desc>{markup(' '.join(lines))}</desc>\n<style>{style}</style>\n"
     return _svg(y + 8, title, description + "\n".join(parts), ' xmlns="http://www.w3.org/2000/svg"') + "\n"
 
@@ -108,11 +110,24 @@ def _stroke(curve: Curve, path: str) -> str:
 
 
 def _legend(chart: Chart, y: float) -> Iterator[str]:
-    x = float(LEFT)
+    for curve, x, row in _legend_places(chart):
+        yield _stroke(curve, f"M{x} {y + row * _LEGEND_ROW - 4:.1f}h26")
+        yield _text(x + 32, y + row * _LEGEND_ROW, curve.name, "head")
+
+
+def _legend_places(chart: Chart) -> Iterator[tuple[Curve, int, int]]:
+    """The horizontal place and the row of each curve's name; the word for a step is at the end of the first row."""
+    x, row, end = LEFT, 0, WIDTH - RIGHT - 7 * columns(chart.step)
     for curve in chart.curves:
-        yield _stroke(curve, f"M{x:.0f} {y - 4:.1f}h26")
-        yield _text(x + 32, y, curve.name, "head")
-        x += 44 + 8 * len(curve.name)
+        wide = 44 + 8 * columns(curve.name)
+        if x + wide > end and x > LEFT:
+            x, row, end = LEFT, row + 1, WIDTH - RIGHT
+        yield curve, x, row
+        x += wide
+
+
+def _height(chart: Chart) -> int:
+    return HEIGHT + _LEGEND_ROW * max((row for _curve, _x, row in _legend_places(chart)), default=0)
 
 
 def _path(chart: Chart, curve: Curve, frame: _Frame) -> str:

@@ -109,9 +109,9 @@ def lr_document(report: Report) -> Document:
     tone: Tone = "" if comparison is None else "good" if comparison.same else "bad"
     bases = [f"{one.letter} {one.file}: {_description(report, one)}" for one in report.series]
     known = zip(report.series, report.bases, strict=False)
-    facts = [*bases, *(f"{one.letter}: {basis.text(report.language)}" for one, basis in known)]
+    facts = [*report.remarks, *bases, *(f"{one.letter}: {basis.text(report.language)}" for one, basis in known)]
     word = say.page("curve_page", report.language)
-    notes = curve_notes(report)
+    notes = _schedule_notes(report)
     parts: list[Part] = [Verdict(report.summary, tone, facts), *rate_charts(report), *_equivalent_settings(report)]
     parts += _value_table(report)
     parts.append(Section(word("settings"), _setting_tables(report), "settings", is_folded=True))
@@ -217,9 +217,12 @@ def _telling_settings(series: Series) -> dict[str, object]:
 
 def curve_notes(report: Report) -> list[str]:
     """Remarks and notes that belong beside the picture."""
+    return [*report.remarks, *_schedule_notes(report)]
+
+
+def _schedule_notes(report: Report) -> list[str]:
     language = report.language
-    told = [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
-    return [*report.remarks, *told]
+    return [f"{series.letter}: {note.message(language)}" for series in report.series for note in series.schedule.notes]
 
 
 def _equivalent_settings(report: Report) -> Iterator[Section]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import plain
+from ...schemas.shared_words import list_words, mark
 from ..messages_compiled import say
 from ..reference.known_defects import title
 from .document import (
@@ -229,7 +230,8 @@ def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
             wrong = sum(not row["agrees"] for row in rows)
             count = word("all", len(rows)) if not wrong else f"{len(rows) - wrong} {word('of', len(rows))}"
             largest = max((row["relative"] for row in rows if row["relative"] is not None), default=0.0)
-            title = f"{heading(name)}: {count}, {word('worst')} {largest:.1e}"
+            told = list_words((count, f"{word('worst')} {largest:.1e}"), language, "clause")
+            title = f"{heading(name)}{mark('colon', language)}{told}"
             yield Section(title, [_comparison_table(rows, answer, word)], name, is_folded=not wrong)
     for name, rows in _conditions(answer).items():
         if rows:
@@ -286,7 +288,7 @@ def _error_chart(
         flags += [step for step, row in zip(steps, rows, strict=True) if not row["agrees"]][:1]
     places = curves[0].steps
     limit = Curve(heading("tolerance"), places, [tolerance] * len(places), len(curves), is_dashed=True)
-    return Chart("errors", title, [*curves, limit], step, "", sorted(set(flags))[:1], is_logarithmic=True)
+    return Chart(names[0], title, [*curves, limit], step, "", sorted(set(flags))[:1], is_logarithmic=True)
 
 
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:

@@ -110,7 +110,7 @@ SHOWN: dict[str, tuple[str, Callable[[Path], None], tuple[str, ...]]] = {
     "verdicts": (r"examples/planted/mind", planted, ("lint", "examples/planted")),
 }
 # What two dumps, or two models, of the real frameworks give, which this machine may not have.
-NOT_MADE = {"dump": r"(diverged|不一致)  megatron_dump", "verify": r"(mismatch|不一致)  megatron pretrain\.sh"}
+NOT_MADE = {"dump": r"(diverged|不一致)\s+megatron_dump", "verify": r"(mismatch|不一致)\s+megatron pretrain\.sh"}
 ELSEWHERE = {"convert": "test_convert_docs.py"}
 """Pages whose answers have a test of their own."""
 PAGES = [*(ROOT / name for name in ("README.md", "README.zh-CN.md")), *sorted((ROOT / "docs").glob("*.md"))]
