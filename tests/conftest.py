@@ -150,6 +150,18 @@ def _with_fewer_examples(test: Callable[..., Any]) -> None:
     test._hypothesis_internal_use_settings = settings(known, max_examples=fewer)  # type: ignore[attr-defined]
 
 
+@pytest.fixture
+def keep_picture() -> Callable[[Any, str], None]:
+    """Writes what a page shows to the folder of ACCMAP_PICTURES, if it is set; docs/pictures has these pictures."""
+    folder = os.environ.get("ACCMAP_PICTURES")
+
+    def keep(page: Any, name: str) -> None:
+        if folder:
+            page.screenshot(path=Path(folder) / f"{name}.png")
+
+    return keep
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     """Headless Chromium; a test is skipped where there is none."""

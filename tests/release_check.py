@@ -236,7 +236,8 @@ def readme_as_printed(folder: Path) -> None:
     for readme in ("README.md", "README.zh-CN.md"):
         shutil.rmtree(checkout / ".venv", ignore_errors=True)
         text = re.sub(r"^   ", "", (checkout / readme).read_text("utf-8"), flags=re.MULTILINE)
-        first, *others = re.findall(r"^```\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+        first, *others = [block for language, block in blocks if not language]
         call("bash", "-ec", first, cwd=checkout, code=1)  # its lint finds the planted mistakes
         for name in ("megatron.sh", "mindformers.yaml"):
             shutil.copy(checkout / "examples" / "planted" / name, checkout)

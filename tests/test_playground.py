@@ -47,7 +47,7 @@ def until(page: Any, holds: str) -> None:
         page.wait_for_timeout(50)
 
 
-def test_every_control(address: str, browser: Any, record_property: Any) -> None:
+def test_every_control(address: str, browser: Any, record_property: Any, keep_picture: Any) -> None:
     page, wrong, asked = browser.new_page(locale="en-US"), list[str](), list[str]()
     page.set_default_timeout(SECONDS)
     page.on("console", lambda message: wrong.append(message.text))
@@ -60,6 +60,7 @@ def test_every_control(address: str, browser: Any, record_property: Any) -> None
     codes = page.locator("article.error h3").all_inner_texts()
     assert {"MAP072", "OPT006", "NET009"} <= set(codes)
     assert "9 errors" in page.inner_text("#status")
+    keep_picture(page, "playground")
 
     card = page.locator("article", has=page.get_by_text("MAP072", exact=True))
     card.get_by_role("button", name="Explain").click()
@@ -88,6 +89,9 @@ def test_every_control(address: str, browser: Any, record_property: Any) -> None
     until(other, "document.getElementById('name-a').value === 'converted.sh'")
     other.wait_for_selector("#findings > *")
     assert "问题" in other.inner_text("body")
+    other.select_option("#example", "planted")
+    other.wait_for_selector("article.error")
+    keep_picture(other, "playground-zh")
     other.click("#language")
     assert other.locator("h2", has_text="Findings").count() == 1
     other.close()

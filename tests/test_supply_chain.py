@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from accmap.cli.configuration import toml_table
+from accmap.schemas import addresses_compiled
+
 ROOT = Path(__file__).resolve().parent.parent
 WORKFLOWS = sorted([ROOT / "action.yml", *(ROOT / ".github" / "workflows").glob("*.yml")])
 LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -80,3 +83,28 @@ def test_a_foreign_file_is_the_packages_own(folder: Path, tmp_path: Path) -> Non
             stream = held[name]
             assert stream is not None
             assert stream.read() == (folder / name).read_bytes(), name
+
+
+PLACEHOLDERS = ("git.example.com", "OWNER/accmap", "accmap is not published yet")
+
+
+def test_the_addresses_of_a_release_are_everywhere_or_nowhere() -> None:
+    """Before the first release nothing claims an address; with one, no placeholder is left (RELEASING.md, step 2)."""
+    site, repository = addresses_compiled.SITE, addresses_compiled.REPOSITORY
+    project = toml_table("whole.toml", (ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    pages = [*ROOT.glob("README*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "templates").iterdir()]
+    left = [path.name for path in pages for one in PLACEHOLDERS if one in path.read_text("utf-8")]
+    if site is None or repository is None:
+        assert site is repository is None
+        assert "urls" not in project
+        assert {"README.md", "README.zh-CN.md", "ci.md", "ci.zh-CN.md", "gitlab-ci.yml"} <= set(left)
+    else:
+        assert project["urls"]["Documentation"].rstrip("/") == site
+        assert project["urls"]["Source"].rstrip("/") == repository
+        assert left == []
+
+
+def test_a_release_takes_the_owner_at_most_ten_steps() -> None:
+    steps = re.findall(r"^(\d+)\. ", (ROOT / "RELEASING.md").read_text("utf-8"), re.MULTILINE)
+    assert steps == [str(number) for number in range(1, len(steps) + 1)]
+    assert len(steps) <= 10

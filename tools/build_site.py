@@ -37,7 +37,9 @@ TOPICS = {
         "lr", "report", "verify", "verify-cluster", "verdicts", "computed", "playbook",
     ],
     ("Real runs", "实际训练"): ["logs", "dump", "weights", "data", "check", "doctor", "evidence-codes"],
-    ("In your tools", "集成"): ["ci", "editors", "agents", "python", "configuration", "suppressions", "plugins"],
+    ("In your tools", "集成"): [
+        "browser", "ci", "editors", "agents", "python", "configuration", "suppressions", "plugins",
+    ],
     ("Reference", "参考"): ["commands", "schema", "defects", "compared", "security", "promises", "changelog"],
     ("For contributors", "参与开发"): ["architecture", "mapping-rows", "contributing"],
 }  # fmt: skip
@@ -247,6 +249,15 @@ def _copy_examples(folder: Path) -> list[str]:
     return sorted((pair.name for pair in pairs), key=lambda name: (name != "planted", name))
 
 
+def _lead_to_playground(page: Path) -> None:
+    """Put a link to the playground below the title of the page about it; without a playground it would be dead."""
+    folder, words = (
+        ("../../playground/", "打开试用页面") if page.parts[-3] == "zh" else ("../playground/", "Open the playground")
+    )
+    text = page.read_text("utf-8")
+    page.write_text(re.sub("</h1>", f'</h1>\n<p><a href="{folder}">{words}</a></p>', text, count=1), "utf-8")
+
+
 def main(words: list[str]) -> int:
     """Build, or serve until interrupted; MkDocs' exit code."""
     parser = argparse.ArgumentParser(description="Build the documentation site.")
@@ -259,7 +270,10 @@ def main(words: list[str]) -> int:
     words = [sys.executable, "-m", "mkdocs", *command, "-f", str(configuration)]
     code = subprocess.run(words, check=False).returncode
     if args.playground and not code:
-        build_playground(args.folder.resolve() / "html" / "playground")
+        site = args.folder.resolve() / "html"
+        build_playground(site / "playground")
+        for page in (site / "browser", site / "zh" / "browser"):
+            _lead_to_playground(page / "index.html")
     return code
 
 

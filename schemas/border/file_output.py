@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .text_output import Outgoing
 
 _MARK = ".accmap-"
+_half_written: set[str] = set()
+"""Files that this process writes: where a lock excludes nobody (a browser's file system), they are no leftovers."""
 _TOKEN = 16
 """Hexadecimal digits that make a half-written file's name its own."""
 _DAY = 86_400
@@ -100,6 +102,7 @@ class NewFile:
         folder = os.path.dirname(self._target)
         remove_leftovers(folder)
         self._beside, handle = _begin_file(folder, self._target)
+        _half_written.add(self._beside)
         self._lock = os.dup(handle)
         """Holds the lock until the file is in its place."""
         self.stream: BufferedWriter = open(handle, "wb")  # noqa: SIM115 - `finish` or `discard` closes it
@@ -155,6 +158,7 @@ class NewFile:
         self._unlock()
 
     def _unlock(self) -> None:
+        _half_written.discard(self._beside)
         lock, self._lock = self._lock, -1
         if lock >= 0:
             os.close(lock)
@@ -200,9 +204,10 @@ def remove_leftovers(folder: str) -> None:
         return
     for name in names:
         token, _, machine = name[len(_MARK) :].partition("@")
-        if len(token) == _TOKEN and not token.strip("0123456789abcdef"):
+        path = os.path.join(folder, name)
+        if len(token) == _TOKEN and not token.strip("0123456789abcdef") and path not in _half_written:
             try:
-                _remove_leftover(os.path.join(folder, name), elsewhere=f"@{machine}" != _machine())
+                _remove_leftover(path, elsewhere=f"@{machine}" != _machine())
             except OSError:
                 continue
 

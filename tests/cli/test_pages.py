@@ -283,7 +283,12 @@ def opened_page(browser: Any, path: Path, **given: Any) -> tuple[Any, list[str]]
 @pytest.mark.browser
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_every_screen(
-    browser: Any, written: Callable[..., str], name: str, tmp_path: Path, record_property: Callable[[str, str], None]
+    browser: Any,
+    written: Callable[..., str],
+    name: str,
+    tmp_path: Path,
+    record_property: Callable[[str, str], None],
+    keep_picture: Callable[[Any, str], None],
 ) -> None:
     """No wider than the screen, no text below 12 px, readable by assistive programs, whole on paper."""
     path = tmp_path / f"{name}.html"
@@ -299,6 +304,8 @@ def test_a_page_fits_every_screen(
                 picture = tmp_path / f"{name}-{width}-{scheme}-{language}.png"
                 page.screenshot(path=picture, full_page=True)
                 record_property("picture", str(picture))
+                if (name, width, scheme) == ("report", WIDTHS[-1], "light"):
+                    keep_picture(page, "report" if language == "en" else "report-zh")
             if width == WIDTHS[0] or scheme == "dark":
                 page.evaluate(axe)
                 told = page.evaluate("axe.run()")["violations"]

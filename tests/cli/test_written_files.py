@@ -93,3 +93,15 @@ def test_a_misspelt_name_is_a_file_that_is_not_there(accmap, command: str) -> No
     other = accmap("show", "elsewhere.txt").err
     assert "no such file: elsewhere.txt" in other
     assert "did you mean" not in other
+
+
+def test_two_files_are_written_where_a_lock_excludes_nobody(
+    accmap, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a browser: `flock` succeeds there for everyone, and the first file was taken for a leftover."""
+    import fcntl
+
+    monkeypatch.setattr(fcntl, "flock", lambda *_: None)
+    answer = accmap("convert", "planted/megatron.sh", "-o", "new.yaml", "--report", "losses.json")
+    assert answer.code == 0, answer
+    assert {path.name for path in folder.iterdir()} == {"planted", "run.log", "new.yaml", "losses.json"}
