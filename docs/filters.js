@@ -8,8 +8,8 @@ const MEGATRON = /^(0\.\d+|main)$/;
 
 /** True if a version is within `(from 1.7)`, `(up to 0.17)` and their Chinese forms; a name without one always is. */
 function holds(bounds, version) {
-  const [from] = bounds.match(/(?<=from )[\d.]+|[\d.]+(?= ?起)/) ?? [];
-  const [upTo] = bounds.match(/(?<=up to )[\d.]+|(?<=至 )[\d.]+/) ?? [];
+  const [from] = bounds.match(/(?<=from |自 )[\d.]+/) ?? [];
+  const [upTo] = bounds.match(/(?<=up to |至 )[\d.]+/) ?? [];
   const number = (text) => (text === "main" ? [99, 0] : text.split(".").map(Number));
   const before = (a, b) => a[0] < b[0] || (a[0] === b[0] && a[1] < b[1]);
   const own = number(version);
