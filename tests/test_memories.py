@@ -22,10 +22,12 @@ TEXT = "what a text is by itself, by the text"
 KEY = "what a key is by itself, by the key"
 AT_HAND = "the very object that it was made of, by its identity while it is held"
 COMMAND = "the state of the command at hand, which begins anew with each"
+WRITING = "the files that this process is about to write, each until it is whole"
 ARGUMENTS = "a function of shipped tables and of all its arguments"
 DEVELOPERS = "a program of developers, which reads one tree"
 MEMORIES: dict[str, str] = {
     "cli/configuration.py:_parts": TEXT,
+    "schemas/border/file_output.py:_half_written": WRITING,
     "cli/options.py:_every": TABLE,
     "cli/pages/html_page.py:_file": TABLE,
     "cli/pages/html_page.py:_style": TABLE,

@@ -6,6 +6,7 @@ from itertools import dropwhile, islice
 
 from ...schemas.border.text_output import json_text, markdown, markdown_code, page, paint, trust_text, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
+from ...schemas.shared_words import in_brackets
 from ..terminal import can_draw, columns, in_stdout_encoding, line_limit, pad, wants_colour, wrap
 from .document import MISSING, Section, document_json
 
@@ -271,7 +272,7 @@ def _text_record(heads: Sequence[str], row: Row, look: _Look) -> _Lines:
     named = dict(zip(heads, row.cells, strict=True))
     name, *_between, last = row.cells
     told = look.paint(last.words.text, last.words.tone or row.tone)
-    yield f"{told}  {name.words.text}" + (f" ({last.note})" if last.note else ""), "    "
+    yield f"{told}  {name.words.text}" + _remark(last.note), "    "
     for side in "AB":
         if named[side].words.text != MISSING:
             yield f"    {side}  {named[side].words.text:<24}  {named[side].note}".rstrip(), "       "
@@ -280,7 +281,13 @@ def _text_record(heads: Sequence[str], row: Row, look: _Look) -> _Lines:
 
 
 def _cell_text(cell: Cell) -> str:
-    return cell.words.text + (f" ({cell.note})" if cell.note else "")
+    return cell.words.text + _remark(cell.note)
+
+
+def _remark(note: str) -> str:
+    """A remark behind a text, in the brackets of its script."""
+    is_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in note)
+    return in_brackets(note, "zh" if is_chinese else "en") if note else ""
 
 
 def _text_code(part: Code, look: _Look) -> _Lines:

@@ -334,7 +334,8 @@ class Dynamic(Trainer):
     def refuse(self, row: Row) -> None:
         """Report what does not hold."""
         given = ", ".join(f"{key}={_value_text(self[key])}" for key in row.more.because)
-        said = say.dynamic_condition(what=words(self.version, row, self), given=given)
+        here = say.values_here(given=given) if given else NOTHING
+        said = say.dynamic_condition(what=words(self.version, row, self), given=here)
         self.reading.report(said, self.reading.span(*row.more.because))
 
     def report(self, row: Row, value: Any) -> None:

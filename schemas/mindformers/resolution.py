@@ -404,9 +404,8 @@ class Trainer(Run):
 
     def strange(self, taken: Taken, section: str, keys: Iterable[Any]) -> None:
         """Report the keys of a section that a class does not take."""
-        for key in keys:
-            if key not in taken.arguments:
-                self.foreign(taken, section, str(key))
+        for key in [one for one in keys if one not in taken.arguments]:
+            self.foreign(taken, section, str(key))
 
     # What the dynamic graph does in its own way.
 

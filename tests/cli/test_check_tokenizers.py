@@ -254,7 +254,7 @@ def test_a_text_from_the_vocabulary_parts_two_models_of_the_same_pieces(
     [
         ("tokenizer.model", b"", "no pieces"),
         ("tokenizer.model", b"\x0a\xff\xff\xff\x7f", "ends after"),
-        ("tokenizer.model", b"\x0a\x80", "does not end"),
+        ("tokenizer.model", b"\x0a\x80", "without an end"),
         ("tokenizer.model", b"\x0b\x00", "not a field"),
         ("tokenizer.model", b"\x0a\x04\x0a\x02\xff\xfe", "utf-8"),
         ("vocab.json", b'{"a": -1}', "model.vocab"),

@@ -248,7 +248,6 @@ KEPT = {
         {"    qk_layernorm: True": "    qk_layernorm: True\n    window_size: [8, 0]"},
         "attention.window_size",
     ),
-    "other data": ({"- /data/corpus": "- 1.0\n        - /data/a\n        - 2.0\n        - /data/corpus"}, "data.blend"),
     "nothing": ({}, None),
     "adapters": (
         {"    qk_layernorm: True": "    qk_layernorm: True\n    pet_config: {pet_type: lora}"},

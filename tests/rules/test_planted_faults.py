@@ -72,11 +72,13 @@ NO_FAULTS = {
 
 UNEQUAL = {
     "1.6": ("DEF509", "DEF539", "DEF558", "NET037"),
+    **{f"deepseek_v3-{version}-static": ("DEF508",) for version in ("1.7", "1.8", "1.9", "2.0", "2.1")},
     "deepseek_v3-2.0-dynamic": ("SCH080",),
     "deepseek_v3-2.1-dynamic": ("SCH080",),
 }
 """What no setting of a version mends: 1.6 has no groups of experts, and no norms of queries and keys without MLA; the
-dynamic graph balances experts by their scores alone, without the bias that chooses them."""
+dynamic graph balances experts by their scores alone, without the bias that chooses them; the static graph prefers
+experts of other groups to those whose score plus bias is below 0."""
 
 
 ROTATES_IN_THE_COMPUTE_TYPE = ("1.6", "1.7")

@@ -94,7 +94,7 @@ def test_the_ends_stand_where_they_belong() -> None:
         (Cut(2, pipeline_model_parallel_layout="t*4E|t*4L"), "does not begin with E and end with L"),
         (Cut(2, pipeline_model_parallel_layout="Et*4|t*4mL"), "multi-token prediction"),
         (Cut(2, pipeline_model_parallel_layout="Ex|L"), "is not a layout"),
-        (Cut(2, None, 2, pipeline_model_parallel_layout="Et*4|t*4L"), "excludes the other"),
+        (Cut(2, None, 2, pipeline_model_parallel_layout="Et*4|t*4L"), "cannot be combined with the other"),
     ],
 )
 def test_a_cut_that_megatron_refuses(cut: Cut, told: str) -> None:

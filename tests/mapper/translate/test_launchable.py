@@ -56,7 +56,7 @@ def source(case: dict[str, Any]) -> Config:
         return config_of(text, ReadOptions(mindformers="1.9"), path="a.yaml")
     named = {word for word in case["arguments"].split() if word.startswith("--")} | set(case.get("without", ()))
     base = " ".join(f"{flag} {value}" for flag, value in BASE.items() if flag not in named)
-    text = f"torchrun --nproc_per_node 8 pretrain_gpt.py {base} {quoted(case['arguments'])}"
+    text = f"torchrun --nproc_per_node {case.get('processes', 8)} pretrain_gpt.py {base} {quoted(case['arguments'])}"
     return config_of(SourceText("a.sh", text), ReadOptions(megatron=case.get("megatron", "0.12")), path="a.sh")
 
 
@@ -82,7 +82,7 @@ def test_case(case: dict[str, Any]) -> None:
     options = (
         ReadOptions(megatron=version)
         if framework == "megatron"
-        else ReadOptions(mindformers=version, dialect=dialect[0], world_size=8)
+        else ReadOptions(mindformers=version, dialect=dialect[0], world_size=case.get("processes", 8))
     )
     again = config_of(SourceText(name, text), options, path=name)
     assert [one.message() for one in again.problems if one.kind.severity == "error"] == []
