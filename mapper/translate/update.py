@@ -127,9 +127,17 @@ class Updater:
             path="wanted.sh" if self.side == "megatron" else "wanted.yaml",
         )
         self.wanted_recipe = recipe_of(self.wanted)
+        self.kept_folders = self._kept_folders()
         self.text = text
         self.changed: list[str] = []
         self.refused: list[Refusal] = []
+
+    def _kept_folders(self) -> frozenset[FieldName]:
+        """The fields of folders that the file names itself, and that the source has of another framework's run."""
+        if self.translation.recipe.framework == self.config.framework:
+            return frozenset()
+        own = recipe_of(self.original)
+        return frozenset(name for name in OWN_FOLDERS | OWN_OUTPUTS if own.value(name))
 
     def edits_for(self, fields: frozenset[FieldName], keys: frozenset[str], effort: int) -> list[Edit]:
         """Edits that bring some fields, and the rows that write some keys, to the translated run.
@@ -327,16 +335,10 @@ class Updater:
             not is_identical(mine or None, theirs or None) if not mine or not theirs else not is_identical(mine, theirs)
         )
 
-    def _keeps_folder(self, field: FieldName) -> bool:
-        """True if the file names a folder of its own, and the source the same of another framework's run."""
-        own = recipe_of(self.original).value(field)
-        is_foreign = self.translation.recipe.framework != self.config.framework
-        return bool(own) and is_foreign and field in OWN_FOLDERS | OWN_OUTPUTS
-
     def _is_wished(self, field: FieldName, wanted: Value) -> bool:
         """True if the source asks for what a new file has there."""
         entry = self.translation.recipe.fields.get(field)
-        if entry is None or not entry.decided or self._keeps_folder(field):
+        if entry is None or not entry.decided or field in self.kept_folders:
             return False
         if (
             entry.origin == "default"
@@ -552,7 +554,7 @@ class Updater:
 
     def _kept_row(self, kept: Difference) -> ReportRow:
         here, there = kept.a, kept.b
-        if kept.field is not None and there is not None and self._keeps_folder(kept.field):
+        if kept.field is not None and there is not None and kept.field in self.kept_folders:
             said = say.keeps_folder(keys=str(there.key), found=_value_text(there.value))
             target = () if there.key is None else (there.key,)
             return ReportRow(kept.field, target, target, there.value, "conditional", kept.impact, False, *said.both())
