@@ -97,7 +97,6 @@ def _agreeing_changes(
 ) -> tuple[Change, ...]:
     from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
-    from ..mapper.recipe.reading import side_of
 
     def value_if_agreed(field: FieldName) -> Value:
         """The file's own value, but for the fields that are about to agree."""

@@ -106,8 +106,9 @@ class Diagnostic(NamedTuple):
         """The instruction as a sentence: the description of the first fix; None if the message contains it."""
         for fix in self.fixes:
             return fix.zh if language == "zh" else fix.en
-        is_needed = self.remedy is not None and self.because is None and self.effect != "advice"
-        return self.remedy.text(language) if is_needed and self.remedy is not None else None
+        if self.remedy is None or self.because is not None or self.effect == "advice":
+            return None
+        return self.remedy.text(language)
 
     def sentences(self, language: Language = "en") -> str:
         """The message and the effect on the run, for a format that shows the fix elsewhere."""

@@ -50,7 +50,7 @@ SLUGIFY = '!!python/object/apply:pymdownx.slugs.slugify {"kwds": {"case": "lower
 PICTURES = ROOT / "docs" / "pictures"
 PLAYGROUND = ROOT / "playground"
 RUNTIME = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json")
-"""What a browser loads of Pyodide."""
+"""The files of Pyodide that a browser loads."""
 
 
 def prepare(folder: Path) -> Path:

@@ -156,7 +156,7 @@ def run_verification(
     """Result of both models for a pair, the linter's findings, and the files as they were read."""
     texts = [read_input(name, stdin_name) for name in names]
     configs = read_runs(names, texts, options, versions or SideVersions())
-    # What its framework refuses ends above, before arrays and the models' plan are imported.
+    # A run that its framework refuses has ended by now: NumPy and the plan of the models are not imported for it.
     from ...verifier.verify import Options, verify
     from ...verifier.worker.processes import termination_interrupts
     from ..configuration import find_configuration

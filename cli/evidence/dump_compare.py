@@ -482,7 +482,7 @@ def _units_text(found: _Json, word: DumpCompareWords) -> str:
 
 
 def _divergence_card(found: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> Card:
-    """Where two dumps first part: its cause and tensors, the units around it, the settings behind it, the next step."""
+    """The first divergence of two dumps: cause, tensors, the units around it, related settings, the next step."""
     tensors = [_tensor_line(tensor, word, language) for tensor in found["tensors"]]
     parts: list[Part] = [note(usage.page("dump_cause", language)(found["cause"]))]
     parts += [note(word("constant", side.upper())) for side in found["constant"]]

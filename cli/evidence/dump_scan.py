@@ -1,7 +1,7 @@
 """`accmap dump scan DUMP`: NaN, infinity and a constant output in one dump, and the first unit that makes one.
 
-0 where everything that the dump tells of is finite and varies, 1 where something does not or a part says nothing of it,
-2 where the dump cannot be used.
+Exit code 0: all values in the dump are finite and vary; 1: some do not, or a part of the dump does not say; 2: the dump
+cannot be used.
 """
 
 from __future__ import annotations

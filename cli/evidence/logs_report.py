@@ -1,4 +1,4 @@
-"""Everything that `accmap logs` has to say of each run, and its table of all steps."""
+"""The report of `accmap logs` about each run, and its table of all steps."""
 
 from __future__ import annotations
 

@@ -197,7 +197,7 @@ def follower_count(cause: Diagnostic, follow: Sequence[Diagnostic], language: La
     parts = [word("more", more)] if more else []
     if advice:
         parts.append(count_phrase(advice, ADVICE, language) + say.page("summary", language)("hidden"))
-    return word("counted", because(cause, language), word("joint").join(parts))
+    return word("counted", because(cause, language), list_words(parts, language, "clause"))
 
 
 def from_what(cause: Diagnostic, language: Language) -> str:

@@ -67,9 +67,9 @@ class Report(NamedTuple):
     equivalent: Equivalent | None
     language: Language
     bases: tuple[Basis, ...] = ()
-    """What each curve rests on: the version whose facts were used, and where it comes from."""
+    """The source of each curve: the framework's version, and if it was given, detected or assumed."""
     open_words: tuple[Unseen, ...] = ()
-    """What a launch leaves open that could change its curve."""
+    """Values that a launch leaves open and that could change its curve."""
 
     @property
     def first_step(self) -> int:

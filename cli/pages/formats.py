@@ -59,14 +59,18 @@ def write_document(
     if form == "markdown":
         return trust_text("".join(f"{line}\n" for line in _markdown_lines(document)))
     most = limit if to_file else limit or line_limit()
-    look = _Look(wants_colour() and not to_file, to_file or can_draw(), everything)
+    look = _Look(document.language, wants_colour() and not to_file, to_file or can_draw(), everything)
     text = page(row for line, indent in _text_lines(document, look) for row in wrap(line, most, indent))
     return text if look.draws else trust_text(in_stdout_encoding(text))
 
 
 def text_lines(document: Document, width: int, most: int) -> list[str]:
     """The first lines of the text, without colour."""
-    rows = (visible(row) for line, indent in _text_lines(document, _Look()) for row in wrap(line, width, indent))
+    rows = (
+        visible(row)
+        for line, indent in _text_lines(document, _Look(document.language))
+        for row in wrap(line, width, indent)
+    )
     found = list(islice(rows, most + 1))
     return found if len(found) <= most else [*found[: most - 1], "…"]
 
@@ -175,8 +179,9 @@ _MARKDOWN: dict[str, Callable[..., Iterator[str]]] = {
 
 
 class _Look(NamedTuple):
-    """The form of a text: its colours, its signs, and if it shows what is folded and the end of long tables."""
+    """The form of a text: its language, colours, signs, and if it shows what is folded and the end of long tables."""
 
+    language: Language
     colour: bool = False
     draws: bool = True
     everything: bool = False
@@ -192,7 +197,7 @@ _Lines: TypeAlias = "Iterator[tuple[str, str]]"
 _MOST_CHARTS = 2
 """Charts of a section that a text shows."""
 _MOST_ROWS = 10
-"""Rows of a table that a text shows; of a longer one first those that are marked."""
+"""Rows of a table of numbers that a text shows; of a longer one first those that are marked."""
 _WIDEST = 72
 """Columns of a terminal that a column of a table takes at most."""
 _SIGNS = {"bad": ("✗", "x"), "good": ("✓", "v")}
@@ -247,8 +252,8 @@ def _text_table(part: Table, look: _Look) -> _Lines:
 
 def _text_columns(part: Table, look: _Look) -> _Lines:
     """Columns of one width, the last of which goes on below itself; a sign before each row if some are marked."""
-    rows = part.rows if look.everything else _first_rows(part.rows)
-    lines = [[_cell_text(cell) for cell in row.cells if cell.share is None] for row in rows]
+    rows = part.rows if look.everything or not part.is_numeric else _first_rows(part.rows)
+    lines = [[_cell_text(cell, look) for cell in row.cells if cell.share is None] for row in rows]
     tones = [row.tone or row.cells[0].words.tone for row in rows]
     if any(part.heads):
         lines, tones = [[*part.heads[: len(lines[0])]], *lines], ["head", *tones]
@@ -263,7 +268,7 @@ def _text_columns(part: Table, look: _Look) -> _Lines:
 
 
 def _first_rows(rows: Sequence[Row]) -> Sequence[Row]:
-    """The rows that a text shows."""
+    """The rows of a table of numbers that a text shows: those that are marked, or the first."""
     return rows if len(rows) <= _MOST_ROWS else ([row for row in rows if row.tone == "bad"] or rows)[:_MOST_ROWS]
 
 
@@ -272,7 +277,7 @@ def _text_record(heads: Sequence[str], row: Row, look: _Look) -> _Lines:
     named = dict(zip(heads, row.cells, strict=True))
     name, *_between, last = row.cells
     told = look.paint(last.words.text, last.words.tone or row.tone)
-    yield f"{told}  {name.words.text}" + _remark(last.note), "    "
+    yield f"{told}  {name.words.text}" + _remark(last.note, look), "    "
     for side in "AB":
         if named[side].words.text != MISSING:
             yield f"    {side}  {named[side].words.text:<24}  {named[side].note}".rstrip(), "       "
@@ -280,14 +285,13 @@ def _text_record(heads: Sequence[str], row: Row, look: _Look) -> _Lines:
         yield f"    {name.note}", "    "
 
 
-def _cell_text(cell: Cell) -> str:
-    return cell.words.text + _remark(cell.note)
+def _cell_text(cell: Cell, look: _Look) -> str:
+    return cell.words.text + _remark(cell.note, look)
 
 
-def _remark(note: str) -> str:
-    """A remark behind a text, in the brackets of its script."""
-    is_chinese = any("\u4e00" <= letter <= "\u9fff" for letter in note)
-    return in_brackets(note, "zh" if is_chinese else "en") if note else ""
+def _remark(note: str, look: _Look) -> str:
+    """A remark behind a text, in the brackets of its language."""
+    return in_brackets(note, look.language) if note else ""
 
 
 def _text_code(part: Code, look: _Look) -> _Lines:

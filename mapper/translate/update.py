@@ -110,7 +110,7 @@ class Updater:
         self.side: SideName = side_of(config)
         self._refuse_other_target(text)
         self.is_older = OLDER_CLASS in config.settings and config.is_on(OLDER_CLASSES)
-        """True for a model class of before 1.6: only what stands outside its model can be edited."""
+        """True for an older model class (use_legacy): only what stands outside its model can be edited."""
         size = options.world_size or _device_count(translation.recipe)
         plain = ReadOptions(world_size=size)
         if self.side == "megatron":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _MARK = ".accmap-"
 _half_written: set[str] = set()
-"""Files that this process writes: where a lock excludes nobody (a browser's file system), they are no leftovers."""
+"""Files that this process is writing. They are no leftovers; the locks of a browser's file system cannot show that."""
 _TOKEN = 16
 """Hexadecimal digits that make a half-written file's name its own."""
 _DAY = 86_400

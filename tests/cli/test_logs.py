@@ -168,6 +168,15 @@ def test_json_is_as_its_schema_says(accmap: Callable[..., Any]) -> None:
     ]
 
 
+def test_each_criterion_stands_in_the_text(accmap: Callable[..., Any]) -> None:
+    words = ("logs", "a.log", "off.log")
+    criteria = json.loads(accmap(*words, "--format", "json", files=FILES).out)["comparisons"][0]["criteria"]
+    text = accmap(*words).out
+    assert len(criteria) > 10
+    assert len(re.findall(r"^(?:pass|fail|[–?]) +[a-z]", text, re.MULTILINE)) == len(criteria)
+    assert re.search(r"^fail +single steps ", text, re.MULTILINE)
+
+
 def test_csv_has_every_step(accmap: Callable[..., Any]) -> None:
     rows = list(csv.DictReader(io.StringIO(accmap("logs", "a.log", "b.log", "--format", "csv", files=FILES).out)))
     by_step = {int(row["step"]): row for row in rows}
