@@ -42,8 +42,8 @@ CONFIG = {
 }  # fmt: skip
 
 
-def tensors() -> dict[str, tuple[str, tuple[int, ...]]]:
-    """Type and shape of every tensor of the published checkpoint, in the order of its layers."""
+def tensors(layers: int = LAYERS, dense: int = DENSE, experts: int = EXPERTS) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """Type and shape of every tensor of the published checkpoint, or of one with fewer layers and experts."""
     found: dict[str, tuple[str, tuple[int, ...]]] = {"model.embed_tokens.weight": ("BF16", (WORDS, HIDDEN))}
 
     def eight_bit(name: str, rows: int, columns: int) -> None:
@@ -55,9 +55,9 @@ def tensors() -> dict[str, tuple[str, tuple[int, ...]]]:
         eight_bit(f"{name}.up_proj", inner, HIDDEN)
         eight_bit(f"{name}.down_proj", HIDDEN, inner)
 
-    for layer in range(LAYERS + 1):
+    for layer in range(layers + 1):
         start = f"model.layers.{layer}"
-        if layer == LAYERS:
+        if layer == layers:
             found |= {f"{start}.{norm}.weight": ("BF16", (HIDDEN,)) for norm in ("enorm", "hnorm", "shared_head.norm")}
             found[f"{start}.eh_proj.weight"] = "BF16", (HIDDEN, 2 * HIDDEN)
             found |= {
@@ -73,13 +73,13 @@ def tensors() -> dict[str, tuple[str, tuple[int, ...]]]:
         eight_bit(f"{attention}.kv_a_proj_with_mqa", LATENT + ROTARY, HIDDEN)
         eight_bit(f"{attention}.kv_b_proj", HEADS * 2 * PLAIN, LATENT)
         eight_bit(f"{attention}.o_proj", HIDDEN, HEADS * PLAIN)
-        if layer < DENSE:
+        if layer < dense:
             mlp(f"{start}.mlp", INNER)
             continue
-        found[f"{start}.mlp.gate.weight"] = "BF16", (EXPERTS, HIDDEN)
-        found[f"{start}.mlp.gate.e_score_correction_bias"] = "F32", (EXPERTS,)
+        found[f"{start}.mlp.gate.weight"] = "BF16", (experts, HIDDEN)
+        found[f"{start}.mlp.gate.e_score_correction_bias"] = "F32", (experts,)
         mlp(f"{start}.mlp.shared_experts", EXPERT_INNER)
-        for expert in range(EXPERTS):
+        for expert in range(experts):
             mlp(f"{start}.mlp.experts.{expert}", EXPERT_INNER)
     return {**found, "model.norm.weight": ("BF16", (HIDDEN,)), "lm_head.weight": ("BF16", (WORDS, HIDDEN))}
 

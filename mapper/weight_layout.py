@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ..mappings.keys_compiled import DECAY_RULES, DECAYS_HEAD_NORMS, LAYOUT_SWITCHES
 from ..mappings.weights_compiled import NORM
 from ..schemas.plain_values import is_list
+from ..schemas.versions import number_of
 from .weights import Layout, WeightTable
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ class UndecidedSizeError(Exception):
         self.fields = fields
 
 
+_EXPERTS_APART = (2, 0)
+"""Since when the dynamic graph's experts have an axis of their own; 1.9 stacks their rows, as the static graph does:
+`pynative/transformers/moe/experts.py`."""
+
+
 def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
     """The layout of a model's weights; `config` is the MindSpore Transformers side's, if there is one."""
     sizes = _Sizes(recipe)
@@ -69,7 +75,7 @@ def layout_of(recipe: Recipe, config: Config | None = None) -> Layout:
         mlp_interleaved=dynamic or switch("gated"),
         qkv_contiguous=not dynamic and not sizes.latent and switch("grouped"),
         mla_concatenated=sizes.latent and (dynamic or switch("latent")),
-        dynamic=dynamic,
+        dynamic=dynamic and config is not None and number_of(config.framework_version) >= _EXPERTS_APART,
     )
 
 

@@ -45,7 +45,7 @@ class Layout(NamedTuple):
     qkv_contiguous: bool = False
     mla_concatenated: bool = False
     dynamic: bool = False
-    """The MindSpore Transformers side is the dynamic graph."""
+    """The MindSpore Transformers side is the dynamic graph of 2.0 or newer."""
 
 
 class Pairing(NamedTuple):

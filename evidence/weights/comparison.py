@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...mapper.weight_layout import OPEN
 from ...mapper.weights import WeightTable
+from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.verdict import Unseen
 from .messages_compiled import say
 from .model import VOCABULARY, Amount, View, count, differing_copies
-from .opening import inferred_layout, shift_norm_scales, sides_of
+from .opening import configs_of_ends, inferred_layout, shift_norm_scales, sides_of
 from .weight import BLOCK_BYTES, FLOATS, cast, largest_difference, not_finite, pieces, rows_of, widen
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class Check(NamedTuple):
 class _Opened(NamedTuple):
     checkpoint: Checkpoint
     model: Model
+    sides: Sides | None
 
 
 def compare_checkpoints(
@@ -109,18 +111,19 @@ def compare_checkpoints(
     progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Check:
     """Every weight of two checkpoints of either framework."""
-    sides = sides_of(configs, [a, b], options)
-    first, second = (_Opened(one, _model(one, sides)) for one in (a, b))
-    if sides is not None:
-        moved = shift_norm_scales(
-            first.model.weights, WeightTable(sides.layout), sides.of(a.framework), sides.of(b.framework)
-        )
+    own, theirs = configs_of_ends(configs, a.framework, b.framework)
+    sides = sides_of(own, [a, b], options)
+    others = sides if own == theirs else sides_of(theirs, [b, a], options)
+    first, second = _Opened(a, _model(a, sides), sides), _Opened(b, _model(b, others), others)
+    if sides is not None and others is not None:
+        table = WeightTable(sides.layout)
+        moved = shift_norm_scales(first.model.weights, table, sides.of(a.framework), others.of(b.framework))
         first = first._replace(model=first.model._replace(weights=moved))
     known = None if sides is None else sides.megatron.recipe.value("model.vocab_size")
     how = _Rule(tolerance, known if isinstance(known, int) else None)
     rows = tuple(_compare_weights(first.model, second.model, how, progress))
     told = *_copies(first.model, second.model), _is_arrangement_assumed(sides, a, b)
-    misfits = () if sides is None or not configs else tuple(_misfits((first, second), sides))
+    misfits = tuple(_misfits((first, second))) if configs else ()
     return Check(a.folder, b.folder, "checkpoints", rows, _count_beside(first.model, second.model), *told, misfits)
 
 
@@ -131,6 +134,7 @@ def compare_with_configuration(
     progress: Callable[[int, int, str], None] = lambda _number, _total, _what: None,
 ) -> Check:
     """Every weight of a checkpoint against names and shapes that the configuration asks for."""
+    configs_of_ends(configs, a.framework, partner(a.framework))
     sides = sides_of(configs, [a], options)
     if sides is None:
         model = _model(a, None)
@@ -145,12 +149,14 @@ def compare_with_configuration(
     return Check(a.folder, source, "configuration", rows, _count_beside(model), *_copies(model))
 
 
-def _misfits(opened: Iterable[_Opened], sides: Sides) -> Iterator[Unseen]:
+def _misfits(opened: Iterable[_Opened]) -> Iterator[Unseen]:
     """Checkpoints that are not what the configuration asks for: two equal ones of another model are no run's weights.
 
     A vocabulary is padded to each framework's own number of rows.
     """
-    for checkpoint, model in opened:
+    for checkpoint, model, sides in opened:
+        if sides is None:
+            continue
         framework = checkpoint.framework if checkpoint.framework in sides.given else sides.given[0]
         try:
             wanted = sides.expected_shapes(framework)

@@ -30,7 +30,7 @@ from .mindformers_files import MAP, as_mindformers
 from .model import SHARD, TRACKER, VOCABULARY, Problems, View, checkpoint_at, differing_copies
 from .names_compiled import DESCRIBING
 from .number_types_compiled import EIGHT_BITS
-from .opening import Sides, open_checkpoint, shift_norm_scales, sides_of, written_model
+from .opening import Sides, configs_of_ends, open_checkpoint, shift_norm_scales, sides_of, written_model
 from .target_files import (
     MANIFEST,
     Report,
@@ -149,6 +149,9 @@ class Plan(NamedTuple):
 
     checkpoint: Checkpoint
     sides: Sides
+    """The model as the checkpoint has it."""
+    goal: Sides
+    """The model as the target has it: the same account, unless one framework's two configurations are given."""
     target: Framework
     model: Model
     weights: Mapping[str, Weight]
@@ -159,7 +162,9 @@ class Plan(NamedTuple):
     @property
     def sources(self) -> tuple[str, ...]:
         """The files that describe the model."""
-        return tuple(dict.fromkeys((self.sides.megatron.source, self.sides.mindformers.source)))
+        ends = self.sides.of(self.checkpoint.framework), self.goal.of(self.target)
+        described = (self.sides.megatron, self.sides.mindformers) if self.goal is self.sides else ends
+        return tuple(dict.fromkeys(side.source for side in described))
 
 
 def convert(
@@ -340,25 +345,42 @@ def eight_bit_tensors(request: Request, model: Model) -> DequantizedTensors | No
 def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> Plan:
     """Read the checkpoint's lists and decide every file; nothing is written yet."""
     checkpoint = open_checkpoint(request.checkpoint)
-    sides = sides_of(configs, [checkpoint], options, described=request.to == "huggingface")
-    if sides is None or (checkpoint.framework == "mindformers" and not sides.has_arrangement):
-        # Gate and up rows may alternate or not, and nothing in the file tells which.
-        raise_unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
-    target = request.to or partner(checkpoint.framework)
-    wanted = sides.expected_shapes(checkpoint.framework)
-    there = sides.expected_shapes(target)
-    _check_same_model(sides, checkpoint.framework, target, wanted, there)
-    source = sides.of(checkpoint.framework).source
+    framework = checkpoint.framework
+    target = request.to or partner(framework)
+    sides, goal = _accounts(request, configs, options, checkpoint, target)
+    wanted = sides.expected_shapes(framework)
+    there = goal.expected_shapes(target)
+    _check_same_model(sides.of(framework), goal.of(target), wanted, there)
+    source = sides.of(framework).source
     gathered = Problems()
     model = checkpoint.model(View(sides.layout, wanted, source, problems=gathered))
     _check_complete(request.checkpoint, model, wanted, source, gathered)
     ranks = request.ranks if target == "megatron" else Ranks()
-    weights, vocabulary = _with_vocabulary(model, sides, there, target, ranks, request)
-    table = WeightTable(sides.layout)
-    weights = shift_norm_scales(weights, table, sides.of(checkpoint.framework), sides.of(target))
+    weights, vocabulary = _with_vocabulary(model, goal, there, target, ranks, request)
+    table = WeightTable(goal.layout)
+    weights = shift_norm_scales(weights, table, sides.of(framework), goal.of(target))
     weights = _cast_weights(weights, model, table, None if request.dtype is None else CHOSEN[request.dtype])
-    units = tuple(_MAKERS[target](request, checkpoint, sides, table, weights))
-    return Plan(checkpoint, sides, target, model, weights, units, vocabulary)
+    units = tuple(_MAKERS[target](request, checkpoint, goal, table, weights))
+    return Plan(checkpoint, sides, goal, target, model, weights, units, vocabulary)
+
+
+def _accounts(
+    request: Request,
+    configs: Sequence[Config],
+    options: ReadOptions | None,
+    checkpoint: Checkpoint,
+    target: Framework,
+) -> tuple[Sides, Sides]:
+    """The model as the checkpoint has it, and as the target has it."""
+    own, theirs = configs_of_ends(configs, checkpoint.framework, target)
+    described = target == "huggingface"
+    sides = sides_of(own, [checkpoint], options, described=described)
+    if sides is None or (checkpoint.framework == "mindformers" and not sides.has_arrangement):
+        # Gate and up rows may alternate or not, and nothing in the file tells which.
+        raise_unreadable(say.no_configuration(path=request.checkpoint), request.checkpoint)
+    goal = sides if theirs == own else sides_of(theirs, [checkpoint], options, described=described)
+    assert goal is not None
+    return sides, goal
 
 
 def _cast_weights(
@@ -373,18 +395,16 @@ def _cast_weights(
     }
 
 
-def _check_same_model(
-    sides: Sides, framework: Framework, target: Framework, here: Mapping[str, Shape], there: Mapping[str, Shape]
-) -> None:
-    for name in (*here, *(name for name in there if name not in here)):
-        a, b = here.get(name), there.get(name)
+def _check_same_model(here: Side, there: Side, own: Mapping[str, Shape], theirs: Mapping[str, Shape]) -> None:
+    for name in (*own, *(name for name in theirs if name not in own)):
+        a, b = own.get(name), theirs.get(name)
         if a != b and not (name in VOCABULARY and a and b and a[1:] == b[1:]):
-            first, second = sides.of(framework).source, sides.of(target).source
             one, other = ("-" if shape is None else list(shape) for shape in (a, b))
-            said = say.models_differ(named=name, first=first, second=second, a=one, b=other)
-            raise RefusedError(problem(said, first))
-    if "huggingface" in (framework, target):
-        _check_arranged(sides, framework, target)
+            said = say.models_differ(named=name, first=here.source, second=there.source, a=one, b=other)
+            raise RefusedError(problem(said, here.source))
+    frameworks = (here.config.framework, there.config.framework)
+    if "huggingface" in frameworks or (frameworks[0] == frameworks[1] and here is not there):
+        _check_arranged(here, there)
 
 
 _HEADS = ("attention.num_heads", "attention.num_query_groups", "attention.head_dim")
@@ -393,14 +413,13 @@ _SAID = ("norm.epsilon", "position.rotary_base")
 """What no shape tells, where the model is written with a `config.json` that was given."""
 
 
-def _check_arranged(sides: Sides, framework: Framework, target: Framework) -> None:
-    one, other = sides.of(framework), sides.of(target)
-    asked = (*_HEADS, *_SAID) if target == "huggingface" else _HEADS
-    for row in differences(one.recipe, other.recipe):
+def _check_arranged(here: Side, there: Side) -> None:
+    asked = (*_HEADS, *_SAID) if there.config.framework == "huggingface" else _HEADS
+    for row in differences(here.recipe, there.recipe):
         if row.field in asked and row.status == "different":
             a, b = (None if side is None else side.value for side in (row.a, row.b))
-            said = say.models_differ(named=row.field, first=one.source, second=other.source, a=a, b=b)
-            raise RefusedError(problem(said, one.source))
+            said = say.models_differ(named=row.field, first=here.source, second=there.source, a=a, b=b)
+            raise RefusedError(problem(said, here.source))
 
 
 def _check_complete(path: str, model: Model, wanted: Mapping[str, Shape], source: str, gathered: Problems) -> None:
@@ -563,7 +582,7 @@ def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
         yield INDEX, index_text(plan.units)
         is_quantized = any(weight.dtype in EIGHT_BITS for weight in plan.weights.values())
         without = () if is_quantized else ("quantization_config",)
-        yield FILE, written_model(plan.sides.of("huggingface").config, without)
+        yield FILE, written_model(plan.goal.of("huggingface").config, without)
         return
     where = {name: unit.path for unit in plan.units for name in unit.weights}
     yield MAP, json.dumps(where, indent=2) + "\n"
@@ -581,7 +600,8 @@ def _conversion_identity(request: Request, plan: Plan) -> dict[str, Any]:
         "ranks": [list(part) if isinstance(part, tuple) else part for part in request.ranks]
         if plan.target == "megatron"
         else None,
-        "layout": plan.sides.layout._asdict(),
+        "layout": plan.goal.layout._asdict(),
+        **({} if plan.goal is plan.sides else {"layout_of_source": plan.sides.layout._asdict()}),
         "tensors": _digest(plan),
     }
 

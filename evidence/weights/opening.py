@@ -19,7 +19,7 @@ from .megatron_torch import MegatronTorch
 from .messages_compiled import say
 from .mindformers_files import MindFormersFiles
 from .model import VOCABULARY, Found, checkpoint_or_stop
-from .weight import Computed, raise_unreadable, widen
+from .weight import Computed, list_names, raise_unreadable, widen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -118,6 +118,22 @@ def sides_of(
     layout = _weight_layout(first, mindformers, checkpoints, given="mindformers" in known)
     model = known.get("huggingface") or (_model_side(first) if described else None)
     return Sides(megatron, mindformers, layout, tuple(known), model)
+
+
+def configs_of_ends(
+    configs: Sequence[Config], first: Framework, second: Framework
+) -> tuple[list[Config], list[Config]]:
+    """The configurations of a first and of a second checkpoint; UnreadableError if it is open whose one is.
+
+    Two of one framework describe two checkpoints of it, in this order. Any other configuration describes both.
+    """
+    repeated = [config for config in configs if sum(other.framework == config.framework for other in configs) > 1]
+    if not repeated:
+        return list(configs), list(configs)
+    if len(repeated) > len(("first", "second")) or {repeated[0].framework} != {first, second}:
+        files = list_names(config.file for config in repeated)
+        raise_unreadable(say.several_configurations(files=files, framework=repeated[0].framework), repeated[0].file)
+    return [one for one in configs if one is not repeated[1]], [one for one in configs if one is not repeated[0]]
 
 
 def _given_sides(

@@ -146,6 +146,11 @@ def _with_own_checkpoint(recipe: Recipe, framework: Framework) -> Recipe:
 def _as_a_run(recipe: Recipe) -> Recipe:
     """A model's recipe with what no run starts without, which it does not say."""
     invented = {field_named(field): RecipeValue(value, "derived") for field, value in OF_A_RUN}
+    limit = recipe.value("position.max_embeddings")
+    length = invented["data.sequence_length"]
+    if isinstance(limit, int) and isinstance(length.value, int) and 0 < limit < length.value:
+        # Megatron-LM refuses samples that are longer (arguments.py:validate_args).
+        invented["data.sequence_length"] = length._replace(value=limit)
     return recipe._replace(fields={**invented, **recipe.fields})
 
 

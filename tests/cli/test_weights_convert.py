@@ -17,12 +17,21 @@ from accmap.cli.outputs import OUTPUTS
 np = pytest.importorskip("numpy")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
-from weight_files import ITERATION_FOLDER, SHARD, arrays, pair, write_megatron, write_mindformers  # noqa: E402
+from weight_files import (  # noqa: E402
+    ITERATION_FOLDER,
+    SHARD,
+    arrays,
+    pair,
+    read_safetensors,
+    write_megatron,
+    write_mindformers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = pytest.mark.procedure("proc.weights.convert")
+WHOLE = "model-00001-of-00001.safetensors"
 
 
 @pytest.fixture
@@ -120,6 +129,43 @@ def test_what_is_left_out_is_told_with_its_effect(accmap: Callable[..., Any], fi
     (entry,) = (entry for entry in told["left_out"] if entry["what"] == "optimizer state")
     assert (entry["tensors"], entry["bytes"]) == (1, 12000)
     assert "moments" in entry["effect"]
+
+
+def assert_same_arrays(made: Path, meant: Path) -> None:
+    found, wanted = (read_safetensors(folder / WHOLE) for folder in (made, meant))
+    assert found.keys() == wanted.keys()
+    assert [name for name in found if not np.array_equal(found[name], wanted[name])] == []
+
+
+@pytest.mark.parametrize(
+    ("family", "model"),
+    [
+        ("grouped", {"use_interleaved_weight_layout_mlp": False, "use_contiguous_weight_layout_attention": True}),
+        ("deepseek", {"use_interleaved_weight_layout_mlp": False, "moe_grouped_gemm": True}),
+    ],
+)
+def test_the_static_graph_s_weights_for_the_dynamic_graph_and_back(
+    accmap: Callable[..., Any], tmp_path: Path, family: str, model: dict[str, Any]
+) -> None:
+    """The graphs arrange rows differently under equal names and shapes: each end needs its own configuration."""
+    script, static = pair(family, tmp_path, model=model)
+    assert accmap("upgrade", static, "-o", "dynamic.yaml", "--write-anyway").code == 1
+    found = arrays(script)
+    write_mindformers(tmp_path / "static", static, found)
+    write_mindformers(tmp_path / "meant", str(tmp_path / "dynamic.yaml"), found)
+    ends = ("--config", static, "--config", "dynamic.yaml")
+    answer = accmap("weights", "convert", "static", "--to", "mindformers", *ends, "-o", "dynamic", "--format", "json")
+    assert answer.code == 0, answer.err
+    assert json.loads(answer.out)["configurations"] == [static, "dynamic.yaml"]
+    assert_same_arrays(tmp_path / "dynamic", tmp_path / "meant")
+    assert accmap("weights", "check", "static", "dynamic", *ends).code == 0
+    assert accmap("weights", "check", "static", "static", *ends).code == 1, "the dynamic graph reads other rows"
+    back = ("--config", "dynamic.yaml", "--config", static)
+    assert accmap("weights", "convert", "dynamic", "--to", "mindformers", *back, "-o", "back").code == 0
+    assert_same_arrays(tmp_path / "back", tmp_path / "static")
+    for words in (("convert", "static", *ends, "-o", "out"), ("check", "static", *ends)):
+        refused = accmap("weights", *words)
+        assert (refused.code, "EVD114" in refused.err, "dynamic.yaml" in refused.err) == (2, True, True)
 
 
 def test_the_distributed_form(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:

@@ -467,6 +467,21 @@ def test_a_model_is_not_asked_what_stops_a_run_of_one_framework(accmap) -> None:
     assert "would not start" not in answer.err
 
 
+# arguments.py:validate_args refuses samples that are longer than the table of positions.
+@pytest.mark.parametrize(("positions", "length"), [(64, 64), (2048, 1024)])
+def test_a_model_s_placeholder_of_the_sample_length_fits_its_positions(
+    accmap, tmp_path: Path, positions: int, length: int
+) -> None:
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": positions, "vocab_size": 256, "n_inner": 256}
+    model = {"model_type": "gpt2", "transformers_version": "4.57.0", "activation_function": "gelu_new", **sizes}
+    answer = accmap(
+        "convert", "config.json", "-o", "a.sh", "--to", "megatron", files={"config.json": json.dumps(model)}
+    )
+    assert answer.code == 1, answer.err
+    assert "would not start" not in answer.err
+    assert f"--seq-length {length} " in (tmp_path / "a.sh").read_text("utf-8")
+
+
 # Megatron 0.12 and 0.13 training/arguments.py:validate_args refuse --rotary-interleaved with the fusion, which is on.
 @pytest.mark.parametrize(("version", "unfused"), [("0.12", True), ("0.13", True), ("0.16", False)])
 def test_a_rotation_of_pairs_is_written_so_that_it_runs(accmap, tmp_path: Path, version: str, unfused: bool) -> None:

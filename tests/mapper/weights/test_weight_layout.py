@@ -66,6 +66,22 @@ def test_the_weights_of_queries_keys_and_values_stand_as_the_version_has_them(
         assert contiguous({key: value}) is bool(value)
 
 
+# pynative/transformers/moe/experts.py, moe_layer.py: 1.9 stacks the experts' rows, 2.0 and 2.1 give them an axis.
+@pytest.mark.parametrize(("version", "apart"), [("1.9", False), ("2.0", True), ("2.1", True)])
+def test_the_experts_of_the_dynamic_graph_stand_as_the_version_has_them(
+    version: str, apart: bool, tmp_path: Path
+) -> None:
+    _script, config = write_pair({"family": "moe_sigmoid"}, tmp_path)
+    read = read_config(str(config), ReadOptions(mindformers=version))
+    layout = layout_of(recipe_of(read), read._replace(dialect="dynamic"))
+    table = WeightTable(layout)
+    pairing = table.find_pairing("megatron", f"{L}mlp.experts.local_experts.0.linear_fc1.weight")
+    assert pairing is not None
+    assert len(table.share_shape(pairing, (6, 4))) == (3 if apart else 2)
+    assert (table.find_pairing("mindformers", f"{L}mlp.expert_bias") is not None) is apart
+    assert layout.mlp_interleaved, "the dynamic graph has one arrangement"
+
+
 def test_an_open_size_is_an_error_that_names_it(tmp_path: Path) -> None:
     script = tmp_path / "run.sh"
     script.write_text("torchrun pretrain_gpt.py --num-layers 2 --num-attention-heads 4\n")
