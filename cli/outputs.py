@@ -376,6 +376,7 @@ class ItemsJson(Open):
 
     kind: Literal["items"]
     notes: list[NoteJson]
+    is_long: bool = Field(False, description="True if a text shows the first ones only.")
 
 
 class CellJson(Open):

@@ -264,8 +264,7 @@ def _render_answer(answer: Answer, format: str, language: Language, *, everythin
     from ..pages.formats import write_document
 
     def build(one: Language) -> Document:
-        is_whole = everything or format != "text"
-        return dump_document(dump_compare_json(answer, one), one, everything=is_whole)
+        return dump_document(dump_compare_json(answer, one), one)
 
     return write_document(build, format, language, everything=everything, to_file=to_file)
 
@@ -354,15 +353,14 @@ _REASONS = frozenset(
 _MOST = 6
 
 
-def dump_document(answer: _Json, language: Language, *, everything: bool = True) -> Document:
+def dump_document(answer: _Json, language: Language) -> Document:
     """The comparison as parts: the verdict, and of each step and rank the divergence and every unit."""
     names = " · ".join(dict.fromkeys(name.rstrip("/").rpartition("/")[2] for name in answer["files"]))
-    parts = list(dump_parts(answer, language, everything=everything))
-    return Document(f"accmap dump compare: {names}", language, parts)
+    return Document(f"accmap dump compare: {names}", language, list(dump_parts(answer, language)))
 
 
-def dump_parts(answer: _Json, language: Language, *, everything: bool = True) -> Iterator[Part]:
-    """The parts of a comparison, with the beginning of each list or `everything` of it."""
+def dump_parts(answer: _Json, language: Language) -> Iterator[Part]:
+    """The parts of a comparison: the verdict, then a section for each step and rank."""
     word = usage.page("dump_compare", language)
     verdict: Callable[..., str] = word
     tone: Tone = "good" if answer["verdict"] == "match" else "bad" if answer["verdict"] == "diverged" else "open"
@@ -371,18 +369,18 @@ def dump_parts(answer: _Json, language: Language, *, everything: bool = True) ->
         counts = {key: answer[key] for key in ("apis", "passed", "skipped")}
         counted = word("precheck", failed=len(answer["failures"]), **counts)
         yield Verdict(verdict(answer["verdict"]), tone, [files, counted, *answer["notes"]])
-        yield from _precheck_parts(answer["failures"], word, everything=everything)
+        yield from _precheck_parts(answer["failures"], word)
         return
     places = [
-        word("other-places", side=side.upper(), names=first_of(names, len(names) if everything else _MOST))
+        word("other-places", side=side.upper(), names=first_of(names, _MOST))
         for side, names in answer.get("other_places", {}).items()
         if names
     ]
-    facts = [*_gap_summary_lines(answer, word), *_merged_lines(answer, word, language, everything=everything), *places]
-    yield Verdict(verdict(answer["verdict"]), tone, [files, *facts])
+    yield Verdict(verdict(answer["verdict"]), tone, [files, *_gap_summary_lines(answer, word), *places])
+    yield from _merged_parts(answer, word, language)
     for number, part in enumerate(answer["parts"]):
         where = _where(part, word) or [files]
-        parts = [*map(note, where[1:]), *_place_parts(part, word, language, everything=everything)]
+        parts = [*map(note, where[1:]), *_place_parts(part, word, language)]
         yield Section(where[0], parts, f"part{number}")
 
 
@@ -410,43 +408,36 @@ def _gap_summary_lines(answer: _Json, word: DumpCompareWords) -> list[str]:
     ]
 
 
-def _first_lines(lines: Sequence[str], word: DumpCompareWords, *, everything: bool) -> list[str]:
-    """The lines; of more than a few the first ones, and how many more `--all` shows."""
-    if everything or len(lines) <= _MOST:
-        return list(lines)
-    return [*lines[:_MOST], word("more", len(lines) - _MOST)]
-
-
-def _merged_lines(answer: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> list[str]:
-    """Lines on the first divergence of the ranks, the earliest place first."""
+def _merged_parts(answer: _Json, word: DumpCompareWords, language: Language) -> Iterator[Part]:
+    """A list of the first divergences of the ranks, the earliest place first."""
     merged = answer.get("merged", ())
-    if not merged:
-        return []
-    count = sum(len(entry["places"]) for entry in merged)
-    lines: list[str] = []
-    for entry in merged:
-        places = first_of(entry["places"], len(entry["places"]) if everything else _MOST)
-        told = usage.merged_place(places=places, module=entry["module"], direction=word(entry["direction"]))
-        lines.append(told.text(language))
-    head = usage.merged_head(count=count, all=len(answer["parts"])).text(language)
-    return [head, *_first_lines(lines, word, everything=everything)]
+    if merged:
+        count = sum(len(entry["places"]) for entry in merged)
+        yield note(usage.merged_head(count=count, all=len(answer["parts"])).text(language))
+        yield from bullets((_merged_line(entry, word, language) for entry in merged), is_long=True)
 
 
-def _place_parts(part: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> Iterator[Part]:
+def _merged_line(entry: _Json, word: DumpCompareWords, language: Language) -> str:
+    places = first_of(entry["places"], _MOST)
+    told = usage.merged_place(places=places, module=entry["module"], direction=word(entry["direction"]))
+    return told.text(language)
+
+
+def _place_parts(part: _Json, word: DumpCompareWords, language: Language) -> Iterator[Part]:
     """The parts of a step and rank: the divergence, what was not compared, and every unit."""
     content: Any = part["a"]["content"] if "a" in part else _most_exact_content(part)
     counted = part["compared"]["without_numbers"]
     if part["compared"]["missing"] > counted:
         yield note(word("missing-inputs", part["compared"]["missing"] - counted))
     if part["first_divergence"] is not None:
-        yield _divergence_card(part["first_divergence"], word, language, everything=everything)
+        yield _divergence_card(part["first_divergence"], word, language)
     gaps = [_gap_line(gap, word) for gap in part["gaps"]]
     alone = [f"{one['side'].upper()}: {one['unit']}.{one['place']}" for one in part["unmatched"]]
     lists = {word("gaps"): gaps, word("unmatched"): alone}
     lists |= {word(key): part[key] for key in ("only_a", "only_b", "unreadable", "notes")}
     for heading, names in {**lists, word("marked"): part.get("marked_by_msprobe", ())}.items():
         if names:
-            yield Section(heading, bullets(_first_lines(names, word, everything=everything)), size=len(names))
+            yield Section(heading, bullets(names, is_long=True), size=len(names))
     if part.get("tree"):
         yield Section(usage.tree_head().text(language), [Code("", 0, part["tree"])])
     compared = word("compared", content=word(content) if content else "", **part["compared"])
@@ -481,12 +472,12 @@ def _units_text(found: _Json, word: DumpCompareWords) -> str:
     return f"{names} {word('inference_pass')} {found['inference_pass']}" if found["inference_pass"] else names
 
 
-def _divergence_card(found: _Json, word: DumpCompareWords, language: Language, *, everything: bool) -> Card:
+def _divergence_card(found: _Json, word: DumpCompareWords, language: Language) -> Card:
     """The first divergence of two dumps: cause, tensors, the units around it, related settings, the next step."""
     tensors = [_tensor_line(tensor, word, language) for tensor in found["tensors"]]
     parts: list[Part] = [note(usage.page("dump_cause", language)(found["cause"]))]
     parts += [note(word("constant", side.upper())) for side in found["constant"]]
-    parts += bullets(_first_lines(tensors, word, everything=everything))
+    parts += bullets(tensors, is_long=True)
     lines: list[str] = []
     for key in ("before", "after"):
         if found[key] is not None:
@@ -540,10 +531,10 @@ def _tensor_line(tensor: _Json, word: DumpCompareWords, language: Language) -> s
     return ", ".join(parts)
 
 
-def _precheck_parts(failures: Sequence[_Json], word: DumpCompareWords, *, everything: bool) -> Iterator[Part]:
-    """A card for each API that failed."""
-    shown = failures if everything else failures[: _MOST * 2]
-    for at, failure in enumerate(shown):
+def _precheck_parts(failures: Sequence[_Json], word: DumpCompareWords) -> Iterator[Part]:
+    """A card for each API that failed; those after the first ones are folded."""
+    cards: list[Part] = []
+    for at, failure in enumerate(failures):
         head = f"{word('first-failure')}: " if at == 0 else ""
         message = f"  {failure['message']}" if failure["message"] else ""
         details: list[str] = []
@@ -551,9 +542,10 @@ def _precheck_parts(failures: Sequence[_Json], word: DumpCompareWords, *, everyt
             values = ", ".join(f"{name} {value}" for name, value in row.items() if _has_content(name, value))
             details.append(f"{row.get('API Name', '')}: {values}")
         told = f"{head}{failure['api']} {failure['direction']}: {failure['status']}{message}"
-        yield Card([Words(told)], bullets(_first_lines(details, word, everything=everything)))
-    if len(shown) < len(failures):
-        yield note(word("more", len(failures) - len(shown)))
+        cards.append(Card([Words(told)], bullets(details, is_long=True)))
+    yield from cards[: _MOST * 2]
+    if len(cards) > _MOST * 2:
+        yield Section(word("more", len(cards) - _MOST * 2), cards[_MOST * 2 :], is_folded=True)
 
 
 def _has_content(name: str, value: str) -> bool:

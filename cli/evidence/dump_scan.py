@@ -12,22 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import dump_scanned_json
 from ...evidence.dump.messages_compiled import say as told
-from ...schemas.border.text_output import emit, json_text, page
+from ...schemas.border.file_output import deliver
+from ...schemas.border.text_output import json_text
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.verdict import PARTIAL, UNDECIDED, Unseen, conclude, unseen_json, word_of
 from ..argument_parser import require_jobs
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..messages_compiled import say
+from ..pages.document import Document, Section, Verdict, bullets, note
+from ..pages.formats import write_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from ...evidence.dump.overflow import Scan
     from ...evidence.dump.records import Place
     from ...schemas.diagnostic import Language
     from ..arguments_compiled import DumpScanArgs
-
-_MOST = 6
+    from ..messages_compiled import DumpValueWords
+    from ..pages.document import Part
 
 
 def run(args: DumpScanArgs) -> int:
@@ -43,7 +46,13 @@ def run(args: DumpScanArgs) -> int:
     verdict = conclude("finite", bad, wrong=overflowed or constant, compared=seen, unseen=unseen)
     answer: dict[str, Any] = {"verdict": verdict, "not_compared": unseen_json(unseen, args.lang), "dump": name}
     answer["parts"] = [dump_scanned_json(one, args.lang) for one in scans]
-    emit(json_text(answer) if args.format == "json" else page(_lines(answer, args.lang, everything=args.all)))
+    text = json_text(answer)
+    if args.format != "json":
+        to_file = args.output is not None
+        text = write_document(
+            lambda one: _document(answer, one), args.format, args.lang, everything=args.all, to_file=to_file
+        )
+    deliver(text, args.output, force=args.force)
     if verdict == "finite":
         return FINE
     return UNUSABLE if not (overflowed or constant) and any(one.unreadable for one in scans) else BAD
@@ -77,31 +86,36 @@ def _unreadable_parts(scans: Sequence[Scan]) -> list[Unseen]:
     return found
 
 
-def _lines(answer: dict[str, Any], language: Language, *, everything: bool) -> Iterator[str]:
+def _document(answer: dict[str, Any], language: Language) -> Document:
+    """The answer as parts: the verdict, then each step and rank."""
     words = {
         "finite": say.scan_finite().text(language),
         "overflow": say.scan_overflow().text(language),
         "constant": say.scan_constant().text(language),
         **{name: word_of(name, language) for name in (PARTIAL, UNDECIDED)},
     }
+    verdict = answer["verdict"]
+    facts = [f"{entry['what']}: {entry['reason']}" for entry in answer["not_compared"]]
+    tone = "good" if verdict == "finite" else "bad" if verdict in ("overflow", "constant") else "open"
     word = say.page("dump_value", language)
-    yield f"{words[answer['verdict']]}  {answer['dump']}"
-    for entry in answer["not_compared"]:
-        yield f"  {entry['what']}: {entry['reason']}"
-    for part in answer["parts"]:
-        found = part["found"]
-        counts = {"count": part["looked_at"], "bad": len(found), "step": part["step"], "rank": part["rank"]}
-        yield say.scan_part(**counts).text(language)
-        if part["origin"] is not None:
-            by_cause = {"weights": say.scan_origin_weights, "unknown": say.scan_origin_unknown}
-            yield "  " + by_cause.get(part["cause"], say.scan_origin)(unit=part["origin"]).text(language)
-        elif found:
-            first = next((one for one in found if one["what"] == "nan"), found[0])  # an infinity may be a mask's
-            yield "  " + say.scan_given(unit=first["unit"]).text(language)
-        if part["constant"] is not None:
-            yield "  " + say.scan_constant_origin(unit=part["constant"]).text(language)
-        shown = found if everything else found[:_MOST]
-        yield from (f"    {one['unit']} {one['tensor']}: {word(one['what'])}" for one in shown)
-        if len(shown) < len(found):
-            yield "    " + say.scan_more(count=len(found) - len(shown)).text(language)
-        yield from (f"  {note}" for note in (*part["unreadable"], *part["notes"]))
+    sections = [_section(part, word, language) for part in answer["parts"]]
+    told = Verdict(f"{words[verdict]}  {answer['dump']}", tone, facts)
+    return Document(f"accmap dump scan: {answer['dump']}", language, [told, *sections])
+
+
+def _section(part: dict[str, Any], word: DumpValueWords, language: Language) -> Section:
+    """A step and rank: the unit that makes the first bad value, and each tensor that has one."""
+    found, lines = part["found"], list[str]()
+    counts = {"count": part["looked_at"], "bad": len(found), "step": part["step"], "rank": part["rank"]}
+    if part["origin"] is not None:
+        by_cause = {"weights": say.scan_origin_weights, "unknown": say.scan_origin_unknown}
+        lines.append(by_cause.get(part["cause"], say.scan_origin)(unit=part["origin"]).text(language))
+    elif found:
+        first = next((one for one in found if one["what"] == "nan"), found[0])  # an infinity may be a mask's
+        lines.append(say.scan_given(unit=first["unit"]).text(language))
+    if part["constant"] is not None:
+        lines.append(say.scan_constant_origin(unit=part["constant"]).text(language))
+    tensors = (f"{one['unit']} {one['tensor']}: {word(one['what'])}" for one in found)
+    parts: list[Part] = [*map(note, lines), *bullets(tensors, is_long=True)]
+    parts += map(note, (*part["unreadable"], *part["notes"]))
+    return Section(say.scan_part(**counts).text(language), parts)

@@ -46,10 +46,10 @@ def note(text: str, tone: Tone = "") -> Note:
     return Note((Words(text),), tone)
 
 
-def bullets(texts: Iterable[str]) -> list[Items]:
+def bullets(texts: Iterable[str], *, is_long: bool = False) -> list[Items]:
     """A list of plain texts; nothing if there are none."""
     notes = [note(text) for text in texts]
-    return [Items(notes)] if notes else []
+    return [Items(notes, is_long)] if notes else []
 
 
 def cells(*texts: object) -> list[Cell]:

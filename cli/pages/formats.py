@@ -7,8 +7,9 @@ from itertools import dropwhile, islice
 from ...schemas.border.text_output import json_text, markdown, markdown_code, page, paint, trust_text, visible
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.shared_words import in_brackets
+from ..messages_compiled import say
 from ..terminal import can_draw, columns, in_stdout_encoding, line_limit, pad, wants_colour, wrap
-from .document import MISSING, Section, document_json
+from .document import MISSING, Chart, Section, document_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from .document import (
         Card,
         Cell,
-        Chart,
         Code,
         Document,
         Items,
@@ -41,13 +41,14 @@ def write_document(
     form: str,
     language: Language,
     *,
-    everything: bool = False,
+    everything: bool | None = None,
     limit: int | None = None,
     to_file: bool = False,
 ) -> Outgoing:
     """The document in a form; a page holds it in both languages, the wanted one first.
 
-    A text has lines of at most `limit` columns, otherwise of those of the terminal; `everything` shows what is folded.
+    A text has lines of at most `limit` columns, otherwise of those of the terminal. It is the beginning of long parts
+    with a line on the rest, unless `everything` is true; None is for a command without that option.
     """
     if form == "html":
         from .html_page import html_page
@@ -58,10 +59,17 @@ def write_document(
         return json_text(document_json(document))
     if form == "markdown":
         return trust_text("".join(f"{line}\n" for line in _markdown_lines(document)))
-    most = limit if to_file else limit or line_limit()
-    look = _Look(document.language, wants_colour() and not to_file, to_file or can_draw(), everything)
-    text = page(row for line, indent in _text_lines(document, look) for row in wrap(line, most, indent))
+    look = _Look(document.language, wants_colour() and not to_file, to_file or can_draw(), bool(everything))
+    text = _text(document, look, limit if to_file else limit or line_limit(), everything is not None)
     return text if look.draws else trust_text(in_stdout_encoding(text))
+
+
+def _text(document: Document, look: _Look, most: int | None, has_all: bool) -> Outgoing:
+    """The lines of the text, the last of which names the option that shows the rest."""
+    lines = [*_text_lines(document, look)]
+    if any(line.lstrip().startswith(_CUT) or line.endswith(_FOLDED) for line, _ in lines):
+        lines += [("", ""), (_word(look)("rest", "--all" if has_all else "-o report.html"), "")]
+    return page(row for line, indent in lines for row in wrap(line, most, indent))
 
 
 def text_lines(document: Document, width: int, most: int) -> list[str]:
@@ -179,7 +187,7 @@ _MARKDOWN: dict[str, Callable[..., Iterator[str]]] = {
 
 
 class _Look(NamedTuple):
-    """The form of a text: its language, colours, signs, and if it shows what is folded and the end of long tables."""
+    """The form of a text: its language, colours, signs, and if it shows what is folded and the end of long parts."""
 
     language: Language
     colour: bool = False
@@ -194,10 +202,14 @@ class _Look(NamedTuple):
 
 _Lines: TypeAlias = "Iterator[tuple[str, str]]"
 """Lines, each with the indent of the rows that it may go on in."""
+_CUT, _FOLDED = "… ", " …"
+"""Signs of what a text leaves out: before a line on it, and after the title of a folded section."""
 _MOST_CHARTS = 2
 """Charts of a section that a text shows."""
 _MOST_ROWS = 10
 """Rows of a table of numbers that a text shows; of a longer one first those that are marked."""
+_MOST_ITEMS = 6
+"""Items of a long list that a text shows."""
 _WIDEST = 72
 """Columns of a terminal that a column of a table takes at most."""
 _SIGNS = {"bad": ("✗", "x"), "good": ("✓", "v")}
@@ -209,16 +221,17 @@ def _text_lines(document: Document, look: _Look) -> _Lines:
         yield from (("", ""), (document.footer, ""))
 
 
-def _text_parts(parts: Iterable[Part], indent: str, look: _Look) -> _Lines:
-    charts = 0
+def _text_parts(parts: Sequence[Part], indent: str, look: _Look) -> _Lines:
+    left_out = [] if look.everything else [part for part in parts if isinstance(part, Chart)][_MOST_CHARTS:]
     for part in parts:
-        charts += part.kind == "chart"
-        if part.kind == "chart" and charts > _MOST_CHARTS and not look.everything:
+        if part in left_out:
             continue
         if part.kind in ("card", "verdict", "chart") or (isinstance(part, Section) and _is_open(part, look)):
             yield "", ""
         for line, more in _TEXT[part.kind](part, look):
             yield (indent + line if line else ""), indent + more
+    if left_out:
+        yield indent + _CUT + " · ".join(one.title for one in left_out), indent + "  "
 
 
 def _is_open(part: Section, look: _Look) -> bool:
@@ -239,7 +252,18 @@ def _text_note(part: Note, look: _Look) -> _Lines:
 
 
 def _text_items(part: Items, look: _Look) -> _Lines:
-    yield from ((f"- {_paint_words(one.words, look, one.tone)}", "  ") for one in part.notes)
+    notes = part.notes[:_MOST_ITEMS] if part.is_long and not look.everything else part.notes
+    yield from ((f"- {_paint_words(one.words, look, one.tone)}", "  ") for one in notes)
+    yield from _count_of_rest(len(part.notes) - len(notes), look)
+
+
+def _count_of_rest(count: int, look: _Look) -> _Lines:
+    """A line on the number of rows or items that are left out, if there are any."""
+    yield from [(_word(look)("more", count), "")][:count]
+
+
+def _word(look: _Look) -> Callable[..., str]:
+    return say.page("page", look.language)
 
 
 def _text_table(part: Table, look: _Look) -> _Lines:
@@ -264,7 +288,7 @@ def _text_columns(part: Table, look: _Look) -> _Lines:
     for tone, line in zip(tones, lines, strict=True):
         first, *others = map(pad, line, widths)
         yield "  ".join([look.paint(first, tone), *others]).rstrip(), " " * (begin if begin <= _WIDEST else 4)
-    yield from [(f"… {len(part.rows) - len(rows)}", "")][: len(part.rows) - len(rows)]
+    yield from _count_of_rest(len(part.rows) - len(rows), look)
 
 
 def _first_rows(rows: Sequence[Row]) -> Sequence[Row]:
@@ -324,7 +348,7 @@ def _text_card(part: Card, look: _Look) -> _Lines:
 
 def _text_section(part: Section, look: _Look) -> _Lines:
     count = "" if part.size is None else f" ({part.size})"
-    yield look.paint(f"{part.title}{count}", part.tone, "bold") + ("" if _is_open(part, look) else " …"), ""
+    yield look.paint(f"{part.title}{count}", part.tone, "bold") + ("" if _is_open(part, look) else _FOLDED), ""
     if _is_open(part, look):
         yield from _text_parts(part.parts, "" if part.name else "  ", look)
 

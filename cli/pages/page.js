@@ -173,6 +173,7 @@ class Plot {
         {...axis, size: 68, values: (_, marks) => marks.map((mark) => tickText(mark) + (mark === null ? '' : this.chart.unit))}],
       series: [{}, ...series, ...faint],
       hooks: {
+        drawClear: [(plot) => { for (const one of plot.series) one.width = this.lineWidth(plot); }],
         setCursor: [(plot) => this.read(plot.cursor.idx)],
         setSelect: [(plot) => {
           if (plot.select.width < 6) return;
@@ -183,6 +184,11 @@ class Plot {
       },
     }, this.drawn(), this.space);
     if (at !== null && at !== undefined) this.read(at);
+  }
+  // Wide or dashed strokes of a dense curve take most of a frame; a line of one device pixel takes a tenth of it.
+  lineWidth(plot) {
+    const [low, high] = this.view, dense = plot.valToIdx(high) - plot.valToIdx(low) > plot.width;
+    return dense ? 1 / devicePixelRatio : 1.6;
   }
   scale() {
     if (this.logarithmic) return {distr: 3};
