@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import itertools
 import json
-import shlex
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from accmap.mapper.preconditions import stops
 from accmap.mapper.recipe.vocabulary import vocabulary
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LATENT = (
     "torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 "
@@ -114,29 +115,6 @@ def test_what_answers_about_a_run_that_stops_says_so_first(accmap, words: str) -
     assert answer.code == 0
     assert "Megatron-LM 0.12 would not start this run: " in answer.err.splitlines()[0]
     assert answer.out
-
-
-STARTUP = Path(__file__).resolve().parents[1] / "schemas" / "megatron" / "startup_cases.yaml"
-REFUSED = [
-    case["words"]
-    for case in yaml.safe_load(STARTUP.read_text("utf-8"))
-    if case["refused"] and "0.12" in case["versions"] and "without" not in case
-]
-
-
-# Each was refused by the real code (tests/schemas/megatron/test_startup.py).
-@pytest.mark.parametrize("words", REFUSED)
-def test_every_command_asks_every_precondition(accmap, tmp_path: Path, words: str) -> None:
-    files = {
-        "a.sh": f"{LATENT.replace('per_node 1', 'per_node 8')} --no-rope-fusion {shlex.join(shlex.split(words))}\n"
-    }
-    assert accmap("lint", "--no-cache", "a.sh", files=files).code == 1
-    for line in ("convert a.sh -o b.yaml", "pair a.sh -d p", "verify a.sh a.sh"):
-        answer = accmap(*line.split())
-        assert (answer.code, "would not start this run" in answer.err.splitlines()[0]) == (2, True), line
-    for line in ("show a.sh", "recipe a.sh", "diff a.sh a.sh", "lr a.sh"):
-        assert "would not start this run" in accmap(*line.split()).err.splitlines()[0], line
-    assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
 
 
 # A bad warm-up does not stop a checkpoint, nor a wrong network the data.
