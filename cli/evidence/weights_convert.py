@@ -9,18 +9,23 @@ from __future__ import annotations
 import math
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from copy import copy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ...evidence.answers_compiled import weight_file_json
+from ...evidence.weights.messages_compiled import say as weights
 from ...mapper.preconditions import OF_NETWORK, require_accepted
 from ...schemas.border.text_output import emit, json_text, say, tell
 from ...schemas.diagnostic import UnreadableError
+from ...schemas.installation import install_command
+from ...schemas.message import verbatim
 from ...schemas.shared_words import system_reason
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, FINE, UNUSABLE
 from ..inputs import load
 from ..messages_compiled import say as usage
-from ..progress import report_bytes
+from ..progress import report_bytes, report_progress
 from ..terminal import in_bytes
 
 if TYPE_CHECKING:
@@ -54,6 +59,8 @@ def run(args: WeightsConvertArgs) -> int:
     try:
         if args.plan:
             return _plan(args, request, configs)
+        if args.ray is not None and (code := _write_on_cluster(args, args.ray, request, configs)) != FINE:
+            return code
         done = convert(request, configs, args.reading, progress=_report)
     except RefusedError as refused:
         for diagnostic in refused.diagnostics:
@@ -65,12 +72,16 @@ def run(args: WeightsConvertArgs) -> int:
         tell(usage.files_stay(output=request.output).text(args.lang))
         name = error.filename or request.output
         raise UsageError(usage.cannot_be_written(name=name, why=system_reason(error))) from None
+    return _print_result(args, done, request.output)
+
+
+def _print_result(args: WeightsConvertArgs, done: Conversion, output: str) -> int:
     for diagnostic in done.findings:
         _complain(diagnostic, args.lang)
     if args.format == "json":
-        emit(json_text(_answer(done, request.output, args.lang)))
+        emit(json_text(_answer(done, output, args.lang)))
     else:
-        _page(done, request.output, args.lang)
+        _page(done, output, args.lang)
     return BAD if done.findings else FINE
 
 
@@ -85,7 +96,7 @@ def _request_of(args: WeightsConvertArgs) -> Request:
     ranks = Ranks(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel, cut)
     _check_numbers(args)
     part = None if args.part is None else read_part(args.part)
-    continues = args.resume or args.plan or args.finish or part is not None
+    continues = args.resume or args.plan or args.finish or args.ray is not None or part is not None
     _check_place(args.output, args.files[0], resume=continues, force=args.force)
     _check_target(args.files[0], args.to, ranks, args.transformer_impl, args.ckpt_format)
     return Request(
@@ -101,7 +112,7 @@ def _request_of(args: WeightsConvertArgs) -> Request:
         sha256=args.sha256,
         workers=args.workers,
         part=part,
-        finish=args.finish,
+        finish=args.finish or args.ray is not None,
     )
 
 
@@ -118,8 +129,11 @@ def _check_numbers(args: WeightsConvertArgs) -> None:
         raise UsageError(usage.workers_above_zero())
     if args.workers > 1 and not hasattr(os, "fork"):
         raise UsageError(usage.workers_need_fork())
-    if sum((args.part is not None, args.finish, args.plan)) > 1 or (args.force and (args.part or args.finish)):
+    ways = (args.part is not None, args.ray is not None, args.finish)
+    if sum((*ways, args.plan)) > 1 or (args.force and any(ways)):
         raise UsageError(usage.parts_alone())
+    if args.ray is not None and args.workers > 1:
+        raise UsageError(usage.workers_without_ray())
 
 
 _RANKS = (("SLURM_PROCID", "SLURM_NTASKS"), ("RANK", "WORLD_SIZE"))
@@ -138,6 +152,95 @@ def read_part(given: str) -> tuple[int, int]:
     if not of or not (number.isdecimal() and parts.isdecimal()) or not 1 <= int(number) <= int(parts):
         raise UsageError(usage.bad_part(given="/".join(filter(None, (number, parts))) if given == "env" else given))
     return int(number), int(parts)
+
+
+_TASKS_OF_A_PROCESSOR = 4
+"""Tasks for each processor of a cluster: several even out their times, but each reads the checkpoint's lists."""
+_RETRIES = 3
+_WAIT = 0.5
+"""Seconds between two reports."""
+
+
+def _write_on_cluster(args: WeightsConvertArgs, address: str, request: Request, configs: Sequence[Config]) -> int:
+    """Write the files as tasks of a Ray cluster, each of which is this command with `--part`; the first code above 0.
+
+    Ray itself repeats a task whose process or node is lost; the files that it had finished are kept.
+    """
+    from ...evidence.weights.conversion import prepare_conversion
+
+    files = prepare_conversion(request, configs, args.reading)
+    with _RayCluster(address) as ray:
+        parts = min(files, _TASKS_OF_A_PROCESSOR * max(1, int(ray.cluster_resources().get("CPU", 1))))
+        task = ray.remote(max_retries=_RETRIES, num_cpus=1)(run_part)
+        tasks = [task.remote(_part_of(args, f"{number}/{parts}"), os.getcwd()) for number in range(1, parts + 1)]
+        while tasks:
+            report_progress(parts - len(tasks), parts, request.output)
+            ready, tasks = ray.wait(tasks, timeout=_WAIT)
+            for code, told in map(ray.get, ready):
+                if code not in (FINE, BAD):
+                    tell(told)
+                    return code
+    return FINE
+
+
+def _part_of(args: WeightsConvertArgs, part: str) -> WeightsConvertArgs:
+    """The same command for a part alone."""
+    own = copy(args)
+    own.ray, own.part = None, part
+    return own
+
+
+def run_part(args: WeightsConvertArgs, folder: str) -> tuple[int, str]:
+    """The exit code of one part and what it told, from a process of a cluster."""
+    from contextlib import redirect_stderr, redirect_stdout
+    from io import StringIO
+
+    from ..command_runner import print_unreadable
+
+    os.chdir(folder)
+    told = StringIO()
+    with redirect_stderr(told), redirect_stdout(StringIO()):
+        try:
+            code = run(args)
+        except UnreadableError as error:
+            print_unreadable(error, args.lang)
+            code = UNUSABLE
+        except UsageError as error:
+            tell(error.message(args.lang))
+            code = UNUSABLE
+    return code, told.getvalue()
+
+
+class _RayCluster:
+    """A connection to a Ray cluster; UnreadableError if it cannot be used."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._ray: Any = None
+
+    def __enter__(self) -> Any:
+        from ...evidence.weights.weight import raise_unreadable
+
+        try:
+            self._ray = import_module("ray")
+        except ImportError:
+            raise_unreadable(weights.extra_needed(package="ray", install=install_command("cluster")), "ray")
+        try:
+            self._ray.init(address=self._address, log_to_driver=False, logging_level="ERROR")
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            self._refuse(error)
+        return self._ray
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self._ray.shutdown()
+        if error is not None and isinstance(error, self._ray.exceptions.RayError):
+            self._refuse(error)
+
+    def _refuse(self, error: BaseException) -> NoReturn:
+        from ...evidence.weights.weight import raise_unreadable
+
+        why = verbatim(str(error).strip().partition("\n")[0])
+        raise_unreadable(weights.cluster_lost(address=self._address, why=why), self._address)
 
 
 def _plan(args: WeightsConvertArgs, request: Request, configs: Sequence[Config]) -> int:

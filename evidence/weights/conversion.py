@@ -194,6 +194,14 @@ def convert(
     return _conversion_of(request, plan, written, writer.findings)
 
 
+def prepare_conversion(request: Request, configs: Sequence[Config], options: ReadOptions | None = None) -> int:
+    """The number of files of weights to write; whatever keeps them from being written stops here."""
+    plan = plan_conversion(request, configs, options)
+    _check_copies(plan.model)
+    _check_space(request, plan)
+    return len(tasks_of(plan.units))
+
+
 def _conversion_of(
     request: Request, plan: Plan, written: Sequence[Written], findings: Sequence[Diagnostic]
 ) -> Conversion:

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import types
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +70,63 @@ def test_workers_and_parts_write_the_same_files(
             monkeypatch.delenv(name)
     assert convert("parts", "--finish", "--workers", "2").code == 0
     assert content(tmp_path / "parts") == whole
+
+
+class Ray:
+    """The part of Ray that is used, in this process: a task is run when it is asked for."""
+
+    exceptions = types.SimpleNamespace(RayError=KeyError)
+
+    def __init__(self) -> None:
+        self.retries: list[int] = []
+        self.open = False
+
+    def init(self, address: str, **_settings: Any) -> None:
+        if address == "gone":
+            raise ConnectionError("Could not find any running Ray instance.\nStart one.")
+        self.open = True
+
+    def shutdown(self) -> None:
+        self.open = False
+
+    def cluster_resources(self) -> dict[str, float]:
+        return {"CPU": 1.0}
+
+    def remote(self, max_retries: int, **_settings: Any) -> Callable[..., Any]:
+        self.retries.append(max_retries)
+        return lambda function: types.SimpleNamespace(remote=lambda *given: (function, given))
+
+    def wait(self, tasks: list[Any], **_settings: Any) -> tuple[list[Any], list[Any]]:
+        return tasks[:1], tasks[1:]
+
+    def get(self, task: Any) -> Any:
+        function, given = task
+        if os.path.exists("lost"):
+            raise KeyError("The node died")
+        return function(*given)
+
+
+def test_a_cluster_s_tasks_write_the_same_files(
+    convert: Callable[..., Any], whole: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = Ray()
+    monkeypatch.setitem(sys.modules, "ray", ray)
+    answer = convert("out", "--ray", "auto")
+    assert (answer.code, ray.open, len(ray.retries)) == (0, False, 1), answer.err
+    assert content(tmp_path / "out") == whole
+    gone = convert("gone", "--ray", "gone")
+    assert (gone.code, "EVD115" in gone.err, "Start one" in gone.err) == (2, True, False), gone.err
+    (tmp_path / "lost").write_text("")
+    lost = convert("lost-out", "--ray", "auto", "--lang", "zh")
+    assert (lost.code, "EVD115" in lost.err, ray.open) == (2, True, False), lost.err
+    (tmp_path / "lost").unlink()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "model.safetensors").write_bytes(b"mine")
+    refused = convert("mine", "--ray", "auto")
+    assert (refused.code, "EVD054" in refused.err) == (2, True), refused.err
+    monkeypatch.setitem(sys.modules, "ray", None)
+    absent = convert("absent", "--ray", "auto")
+    assert (absent.code, "EVD053" in absent.err, "[cluster]" in absent.err) == (2, True, True), absent.err
 
 
 @pytest.mark.parametrize("damage", ["flipped", "cut", "gone", "unrecorded"])
@@ -252,6 +310,8 @@ def test_progress_tells_bytes_speed_and_the_time_left(monkeypatch: pytest.Monkey
         (("--part", "env"), "SLURM_PROCID"),
         (("--part", "1/2", "--finish"), "do not go together"),
         (("--part", "1/2", "--force"), "do not go together"),
+        (("--ray", "auto", "--part", "1/2"), "do not go together"),
+        (("--ray", "auto", "--workers", "2"), "without --workers"),
         (("--plan", "--finish"), "do not go together"),
         (("--workers", "0"), "above 0"),
         (("--bandwidth", "0", "--plan"), "above 0"),
