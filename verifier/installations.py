@@ -52,11 +52,11 @@ class Installation(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The version by accmap's name: 0.16, `main`."""
+        """Version of this installation as accmap writes it: `0.16`, `main`."""
         return name_with(self.framework, number_of(self.version)) or self.version
 
     def serves(self, version: str) -> bool:
-        """True if a file of this version is run with it, whatever the patch."""
+        """True if this installation runs files of a version: the version is the same, the patch may differ."""
         return number_of(self.version) == number_of(version)
 
 
@@ -68,7 +68,7 @@ class MissingVersion(NamedTuple):
 
 
 def find_installed(framework: Framework) -> Installation | None:
-    """The one of the running environment; None where there is none."""
+    """Installation of a framework in the running Python environment; None if it is not installed."""
     try:
         found = importlib.util.find_spec(PACKAGES[framework])
     except ModuleNotFoundError:
@@ -79,13 +79,13 @@ def find_installed(framework: Framework) -> Installation | None:
 
 
 def find_in_interpreter(python: Interpreter, framework: Framework) -> Installation | None:
-    """The one of another interpreter's environment; None where there is none."""
+    """Installation of a framework in another interpreter's environment; None if it is not installed there."""
     origin = python.holds.get(PACKAGES[framework])
     return None if origin is None else _installation_of_file(framework, origin)
 
 
 def _installation_of_file(framework: Framework, origin: str) -> Installation | None:
-    """The one whose package has this file."""
+    """Installation whose package contains the file `origin`; None if there is none."""
     folder = origin
     for _part in PACKAGES[framework].split("."):
         folder = os.path.dirname(folder)
@@ -93,7 +93,7 @@ def _installation_of_file(framework: Framework, origin: str) -> Installation | N
 
 
 def installation_in(framework: Framework, folder: str) -> Installation:
-    """The one in a folder that the user names; UsageError where it holds none."""
+    """Installation in a folder that the user names; UsageError if the folder has none."""
     found = _read_installation(framework, os.path.abspath(folder), "source")
     if found is None:
         raise UsageError(say.holds_no_framework(folder=folder, framework=framework, file=_VERSION_FILES[framework]))
@@ -101,7 +101,7 @@ def installation_in(framework: Framework, folder: str) -> Installation:
 
 
 def prepared_installations(framework: Framework, store: str) -> Iterator[Installation]:
-    """Those that `--prepare` put into accmap's own folder."""
+    """Installations that `--prepare` unpacked into accmap's own folder."""
     above = os.path.join(store, framework)
     for entry in sorted(os.listdir(above)) if os.path.isdir(above) else ():
         found = _read_installation(framework, os.path.join(above, entry), "prepared")
@@ -118,7 +118,7 @@ def choose_installation(
     dialect: Dialect | None = None,
     python: Interpreter | None = None,
 ) -> tuple[Installation | None, MissingVersion | None]:
-    """The installation for a file of this version: the version itself, with `closest` the nearest, else why not."""
+    """Installation for a file of this version (the nearest one if `closest`), or the reason for none."""
     framework = basis.framework
     buildable = names(framework, dialect, "verify")
     if source is not None:
@@ -173,6 +173,7 @@ def _explain_absence(
 
 
 def _nearest(usable: Sequence[Installation], asked: str) -> Installation:
+    """Usable installation whose version number is nearest to the asked one."""
     wanted = number_of(asked)
 
     def distance(one: Installation) -> tuple[int, ...]:
@@ -182,7 +183,7 @@ def _nearest(usable: Sequence[Installation], asked: str) -> Installation:
 
 
 def _read_installation(framework: Framework, folder: str, origin: Origin) -> Installation | None:
-    """The framework whose package a folder holds."""
+    """Installation of the framework package in a folder, with the version that its source sets; None without one."""
     try:
         with open_regular(os.path.join(folder, *_VERSION_FILES[framework].split("/"))) as stream:
             said = _constants(stream.read().decode("utf-8", "replace"))
@@ -196,7 +197,7 @@ def _read_installation(framework: Framework, folder: str, origin: Origin) -> Ins
 
 
 def _constants(text: str) -> Mapping[str, object]:
-    """The constants that a module sets at its top, without running it."""
+    """Constants that a module assigns at its top level, read from its source without running it."""
     return {
         target.id: statement.value.value
         for statement in ast.parse(text).body
@@ -211,7 +212,7 @@ _ATTEMPTS = ((), ("--ignore-requires-python", "--python-version", "3.12"))
 
 
 def prepare_wheel(framework: Framework, wheel: str, store: str, progress: Callable[[Words], None]) -> bool:
-    """True if the wheel stands in the store now; `progress` is told what is done."""
+    """Download and unpack a wheel into the store; True if the wheel is there now. `progress` gets each step."""
     above = os.path.join(store, framework)
     place = os.path.join(above, wheel.partition("==")[2])
     if os.path.isdir(place):
@@ -242,12 +243,12 @@ class PreparedFramework(NamedTuple):
 
     @property
     def names(self) -> frozenset[str]:
-        """The words that mean it on a command line."""
+        """Names that select this prepared framework on a command line."""
         return frozenset((self.framework, f"{self.framework}-{self.version}"))
 
 
 def list_prepared(store: str) -> list[PreparedFramework]:
-    """Everything that stands in accmap's own folder of frameworks, half-made ones included."""
+    """All frameworks in accmap's own folder, incomplete ones included."""
     found: list[PreparedFramework] = []
     for framework in PACKAGES:
         above = os.path.join(store, framework)
@@ -259,13 +260,14 @@ def list_prepared(store: str) -> list[PreparedFramework]:
 
 
 def _folder_size(folder: str) -> int:
+    """Size in bytes of all files below a folder."""
     return sum(
         os.lstat(os.path.join(above, name)).st_size for above, _folders, names in os.walk(folder) for name in names
     )
 
 
 def remove_prepared(one: PreparedFramework) -> None:
-    """Remove it from the disk."""
+    """Delete a prepared framework from the disk."""
     shutil.rmtree(one.folder)
 
 
@@ -344,24 +346,25 @@ def _version_text(version: tuple[int, ...]) -> str:
 
 
 def _reason(error: Exception) -> str:
+    """Last line of an error's standard error output, or of its message."""
     said = getattr(error, "stderr", None) or str(error)
     return str(said).strip().rpartition("\n")[2]
 
 
 def environment_paths() -> list[str]:
-    """The folders that `PYTHONPATH` names from the root; a relative one would be whatever a checkout holds."""
+    """Absolute folders in `PYTHONPATH`; relative ones are left out, because they depend on the current folder."""
     return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if os.path.isabs(path)]
 
 
 def python_command(python: str, module: str, *words: str, first: Sequence[str] = ()) -> list[str]:
-    """The command that runs a module of accmap with another Python, which is shown accmap's own folders alone."""
+    """Command that runs a module of accmap with another Python, with only accmap's own folders on its path."""
     places = dict.fromkeys(os.path.dirname(_home(f"{_PACKAGE}.{room}")) for room in _ROOMS)
     asked = json.dumps([_PACKAGE, module, list(places)])
     return isolated_python(_START, [asked, *words], [*first, *environment_paths()], python)
 
 
 def _home(name: str) -> str:
-    """The folder of a package."""
+    """Folder of an installed package."""
     spec = importlib.util.find_spec(name)
     assert spec is not None
     assert spec.origin is not None
@@ -381,7 +384,7 @@ class MissingFrameworkError(Exception):
 
 
 def missing_modules(framework: str, python: str | None = None) -> tuple[str, ...]:
-    """The modules that a framework's side needs and that are not installed, here or for another interpreter."""
+    """Required modules of a framework that the interpreter (here, or another one) does not have."""
     if python is not None:
         holds = probe_interpreter(python, NEEDS[framework]).holds
         return tuple(module for module in NEEDS[framework] if module not in holds)

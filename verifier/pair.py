@@ -77,7 +77,7 @@ class Options(NamedTuple):
     """The folder to run the first file's framework from, and the second's, whatever `sources` says of it."""
 
     def in_other_order(self) -> Options:
-        """The options for the same two files, named the other way round."""
+        """Options for the same two files with the sides swapped."""
         return self._replace(each_source=self.each_source[::-1])
 
 
@@ -114,7 +114,7 @@ class Pair(NamedTuple):
 
     @property
     def labels(self) -> tuple[str, str]:
-        """What each side is called in an answer."""
+        """Name of each side in an answer: its framework, with a letter if both sides have the same."""
         return side_labels(*self.sides)
 
     def process_places(self) -> list[Place]:
@@ -140,7 +140,7 @@ class Pair(NamedTuple):
         return "static, compiled" if self.compiled else "static, eager"
 
     def framework_runs(self, answers: Sequence[WorkerAnswer]) -> tuple[FrameworkRun, ...]:
-        """The installation, graph and parser of each side's run."""
+        """Installation, graph mode and parser of each side's run."""
         found: list[FrameworkRun] = []
         for at, (place, side, config) in enumerate(zip(self.places, self.sides, self.configs, strict=True)):
             if side != config.framework:
@@ -167,12 +167,12 @@ class Pair(NamedTuple):
 
 
 def side_labels(a: str, b: str) -> tuple[str, str]:
-    """What two sides are called in an answer: their frameworks, with letters if they are of one."""
+    """Names of two sides in an answer: the frameworks, with letters if both are the same."""
     return (a, b) if a != b else (f"{a} a", f"{b} b")
 
 
 def assemble_pair(a: Config, b: Config, options: Options) -> Pair:
-    """Both files made small, and everything that their frameworks are asked."""
+    """Pair ready to run: both files made small, and the jobs' inputs, rates, scales and samples chosen."""
     configs = a, b
     whole = _sizes_of(a, b)
     sizes = dimensions.shrink(*whole, options.sizes, keep=options.keep_sizes)
@@ -231,7 +231,7 @@ def _with(blueprints: Blueprints, field: str, values: Sequence[Any]) -> Blueprin
 def _with_optional_stages(
     configs: Configs, blueprints: Blueprints, shrunk: dict[str, list[Any]], batch: int, *, drop: bool
 ) -> tuple[Blueprints, Words | None]:
-    """The blueprints with the stages that only some pairs have, and the reason why no samples are drawn."""
+    """Blueprints extended by stages that only some pairs have, and the reason if no samples are drawn."""
     scales = scales_of(*blueprints)
     if scales is not None:
         blueprints = _with(blueprints, "scales", scales.plans)
@@ -259,7 +259,7 @@ def _sample_length(
     sizes: tuple[dimensions.Sizes, dimensions.Sizes],
     small: tuple[dimensions.Sizes, dimensions.Sizes],
 ) -> int:
-    """Tokens of a sample: a lone sample is longer, so that balancing has as many to look at."""
+    """Tokens of one sample; a sample that is alone in its batch is longer, so that balancing has enough tokens."""
     chosen = options.keep_sizes or dimensions.SEQUENCE in options.sizes
     length = min(side.get(dimensions.SEQUENCE) or _TOKENS for side in (small if batch > 1 or chosen else sizes))
     if chosen:
@@ -281,7 +281,7 @@ def _blueprints(configs: Configs, small: Configs, rates: Rates | None) -> Bluepr
 
 
 def _sizes_of(a: Config, b: Config) -> tuple[dimensions.Sizes, dimensions.Sizes]:
-    """The sizes of both; a vocabulary is known only with its tokenizer: the other side's serves both."""
+    """Model sizes of both files; a vocabulary size known on one side only serves both."""
     sizes = dimensions.sizes_of(a), dimensions.sizes_of(b)
     known: list[int | None] = []
     for config, side in zip((a, b), sizes, strict=True):

@@ -75,11 +75,11 @@ class Record(NamedTuple):
 
     @property
     def tolerance(self) -> float:
-        """The relative difference that this side's own noise allows."""
+        """Relative difference that this side's own noise between two runs permits."""
         return max(TOLERANCE, NOISE_FACTOR * (self.description["noise"] or 0.0))
 
     def side(self, label: str) -> RecordedSide:
-        """The conditions of the run, as an answer tells them."""
+        """Conditions of this side's run in the form of an answer."""
         told = self.description
         return RecordedSide(label, told["device"], told["machine"], told["noise"], told["settings"], told["weights"])
 
@@ -94,12 +94,12 @@ class SideFile(NamedTuple):
 
     @property
     def source(self) -> SourceText:
-        """The configuration's own text."""
+        """Text of the configuration."""
         return next(iter(self.texts.values()))
 
 
 def read_for_record(source: SourceText, options: ReadOptions) -> SideFile:
-    """A configuration, with the texts of all files that it names."""
+    """Configuration together with the texts of all files that it refers to."""
     from ..schemas.border.file_input import read_named
 
     texts = {_portable_name(source.name): source}
@@ -113,13 +113,13 @@ def read_for_record(source: SourceText, options: ReadOptions) -> SideFile:
 
 
 def _portable_name(name: str) -> str:
-    """A file's name as seen from the current folder, which another machine does not have."""
+    """File name relative to the current folder, so that it means the same on another machine."""
     here = os.getcwd() + os.sep
     return name[len(here) :] if name.startswith(here) else name
 
 
 def file_of(record: Record) -> SideFile:
-    """The configuration of a record, read from the texts that it holds."""
+    """Configuration read again from the texts in a record."""
     from ..schemas.border.file_input import read_named
 
     told = record.description
@@ -141,7 +141,7 @@ def _read_options(told: Mapping[str, Any]) -> ReadOptions:
 
 
 def text_digest(text: str) -> str:
-    """A digest that tells two texts apart."""
+    """Digest that identifies a text."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_DIGEST).hexdigest()
 
 
@@ -157,6 +157,7 @@ def job_key(job: Job) -> str:
 
 
 def _without_folders(value: Any) -> Any:
+    """Copy of a value in which every path is replaced by its last part."""
     if isinstance(value, str):
         return value.rpartition("/")[2]
     if isinstance(value, dict):
@@ -186,7 +187,7 @@ def jobs_of_side(pair: Pair, options: Options, at: int) -> Iterator[Job]:
 
 
 def pairs_of_side(own: Config, other: Config | None, options: Options) -> list[tuple[Pair, int]]:
-    """The pairs that a record serves, with the place of its side: two files of one framework have no order yet."""
+    """Pairs for which a record is made, with this side's position; two files of one framework give both orders."""
     if other is None:
         return [(assemble_pair(own, own, options), 0)]
     if own.framework != other.framework:
@@ -248,13 +249,14 @@ def record_side(
 
 
 def _place(request: RecordRequest, options: Options) -> Place:
+    """Device, folder and interpreter in which a side is run."""
     one = request.installation
     folder = one.folder if one.origin != "environment" else None
     return HERE._replace(folder=folder, python=options.pythons.get(one.framework), device=request.device)
 
 
 def _noise(one: WorkerAnswer, two: WorkerAnswer | WorkerFailure) -> float | None:
-    """The largest relative difference between two runs of one job."""
+    """Largest relative difference between two runs of one job; None if it cannot be computed."""
     if isinstance(two, WorkerFailure):
         return None
     found = compare_answers(one, two)
@@ -267,7 +269,7 @@ def _machine() -> dict[str, str]:
 
 
 def describe(request: RecordRequest, pair: Pair, at: int) -> dict[str, Any]:
-    """The description of a record before anything has run."""
+    """Description part of a record, filled in before anything runs."""
     reading, other, options = request.reading, request.other, request.options
     return {
         "format": FORMAT,
@@ -338,7 +340,7 @@ def _require_own_text(description: Mapping[str, Any]) -> None:
 
 
 def damage_error(path: str, error: Exception) -> UsageError:
-    """The refusal of a file that no record is."""
+    """UsageError for a file that is not a record."""
     text = str(error).strip() or type(error).__name__
     return UsageError(
         say.record_is_damaged(path=path, why=error.words if isinstance(error, WordsError) else verbatim(text[:200]))
@@ -346,6 +348,7 @@ def damage_error(path: str, error: Exception) -> UsageError:
 
 
 def _answers(description: Mapping[str, Any], arrays: Mapping[str, Array]) -> Iterator[tuple[str, WorkerAnswer]]:
+    """Key and answer of each recorded run; raises if an array belongs to no run."""
     each: list[dict[str, Array]] = [{} for _run in description["runs"]]
     for name, array in arrays.items():
         run, _, rest = name.partition("/")
@@ -363,7 +366,7 @@ _SAMPLES = ("samples/tokens", "samples/labels", "samples/counted")
 
 
 def _require_array(name: str, array: Array) -> Array:
-    """An array of the kind that the comparison takes of this name."""
+    """The array if its type fits its name; ValueError otherwise."""
     if array.dtype.kind == "b":
         array = array.astype("float32")
     is_sample = name in _SAMPLES
@@ -407,7 +410,7 @@ def read_arrays(path: str) -> dict[str, Array]:
 
 
 def _array_in(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> Array:
-    """The array of one member, which is stored as it is: no member is larger than the file."""
+    """Array of one zip member; ValueError if it is compressed, too large or not plain numbers."""
     import numpy as np
 
     form: Any = np.lib.format
@@ -530,7 +533,7 @@ class RecordedWorker(Worker):
         self._key = ""
 
     def ask(self, job: Job) -> None:
-        """Note which answer is wanted."""
+        """Remember which job's answer is wanted next."""
         self._key = job_key(job)
 
     def answer(self, progress: Callable[[str], None] = lambda _stage: None) -> WorkerAnswer | WorkerFailure:
@@ -540,10 +543,10 @@ class RecordedWorker(Worker):
         return WorkerFailure(str(say.not_on_record()), "error") if known is None else known
 
     def close(self) -> None:
-        """There is no process to end."""
+        """Nothing to do: there is no process."""
 
     def kill(self) -> None:
-        """There is no process to end."""
+        """Nothing to do: there is no process."""
 
 
 class RecordedWorkers(Workers):
@@ -555,7 +558,7 @@ class RecordedWorkers(Workers):
         self._sides = [RecordedWorker(kind, record) for kind, record in each]
 
     def worker(self, framework: str, copy: int = 0, place: Place = HERE) -> Worker:
-        """The side that runs a framework; of two such sides the copy decides."""
+        """Recorded side of a framework; `copy` selects between two sides of one framework."""
         del place
         sides = [one for one in self._sides if one.framework == framework]
         return sides[copy if copy < len(sides) else 0]
@@ -601,7 +604,7 @@ def join_records(recorded: RecordedPair, findings: Findings, *, accepted: Sequen
 
 
 def _require_two_sides(one: Record, two: Record) -> None:
-    """UsageError if two records are one, or were made for other pairs or in other ways."""
+    """UsageError if two records are the same side or were made from other pairs or options."""
     a, b = one.description, two.description
     if a["run"] == b["run"]:
         raise UsageError(say.one_record_twice(name=one.file))
@@ -636,7 +639,7 @@ def _require_own_framework(record: Record, config: Config) -> None:
 
 
 def _other_models(records: tuple[Record, Record]) -> Words:
-    """The sentence on records whose models are not of one pair."""
+    """Message for records whose models do not belong to one pair."""
     a, b = (record.description["sizes"] for record in records)
     differing = [name for name in a if a[name] != b.get(name)]
     told = ", ".join(f"{name} {json.dumps(a[name])} | {json.dumps(b.get(name))}" for name in differing)

@@ -110,18 +110,18 @@ class ReferenceBackend:
         return {"torch": torch.__version__}
 
     def machine(self) -> dict[str, str]:
-        """Nothing: this is a CPU."""
+        """Empty: the reference runs on the CPU."""
         return {}
 
     def stand_ins(self) -> dict[str, str]:
-        """None: the reference is nothing but plain operators."""
+        """Empty: the reference uses plain operators only."""
         return {}
 
     def close(self) -> None:
-        """Nothing to take back."""
+        """Nothing to undo."""
 
     def build(self, blueprint: Blueprint, seed: int) -> ReferenceModel:
-        """The reference of either framework's blueprint."""
+        """Plain PyTorch model of either framework's blueprint, with freshly drawn weights."""
         torch.manual_seed(seed)
         given = blueprint.model
         spec = _from_megatron(given) if blueprint.framework == "megatron" else _from_mindformers(given)
@@ -161,7 +161,7 @@ class ReferenceModel:
         return self._logits
 
     def arrange(self, batch: Tokens) -> Tokens:
-        """The reference has no data set."""
+        """The batch unchanged: the reference has no data set."""
         return batch
 
     def forward_pass(self, batch: Tokens) -> dict[str, float]:
@@ -201,6 +201,7 @@ class ReferenceModel:
         return norm
 
     def update(self) -> None:
+        """One AdamW step on all weights, and the sign update of expert biases by their loads."""
         plan = self.plan
         self._step += 1
         with torch.no_grad():
@@ -221,10 +222,12 @@ class ReferenceModel:
         self._loads.clear()
 
     def start_training(self, plan: RatePlan | None) -> None:
+        """Start the optimizer at the constant peak rate; the plan is ignored."""
         del plan  # a reference is asked at the peak alone
         self.start_optimizer(1.0)
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        """One training step over micro batches: mean loss, gradient norm and learning rate."""
         for tensor in self._weights.values():
             tensor.grad = None
         self._loads.clear()
@@ -247,11 +250,13 @@ class ReferenceModel:
         return found
 
     def _note(self, name: str, tensor: Any) -> Any:
+        """The tensor itself, stored under the module's name if a trace is recorded."""
         if self._notes is not None:
             self._notes.setdefault(name, tensor.detach().numpy().copy())
         return tensor
 
     def _parts(self, batch: Tokens) -> dict[str, Any]:
+        """Differentiable losses of a batch by name: main, multi-token prediction, balancing."""
         spec = self.spec
         tokens, labels = torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.labels).long()
         mask = self._mask(tokens)
@@ -277,12 +282,13 @@ class ReferenceModel:
         return {**parts, **extra}
 
     def _mask(self, tokens: Any) -> Any:
-        """[batch, 1, query, key]: what a position may not see."""
+        """Mask [batch, 1, query, key]; True hides a position."""
         length = tokens.shape[1]
         later = torch.ones(length, length, dtype=torch.bool).triu(1)
         return later[None, None] | (tokens == self.spec.pad)[:, None, None]
 
     def _embed(self, tokens: Any, *, note: bool = True) -> Any:
+        """Word embedding plus learned positions, if the model has these."""
         x = self._weights["embedding.word_embeddings.weight"][tokens]
         if self.spec.position.kind == "learned_absolute":
             x = x + self._weights["embedding.position_embeddings.weight"][: tokens.shape[1]]
@@ -290,9 +296,11 @@ class ReferenceModel:
         return self._note("embedding", x) if note else x
 
     def _output(self) -> Any:
+        """Weight of the output layer; the word embedding if they are tied."""
         return self._weights["embedding.word_embeddings.weight" if self.spec.tied else "output_layer.weight"]
 
     def _norm(self, name: str, x: Any) -> Any:
+        """Layer norm or RMS norm of x with the weights of that name."""
         scale = self._weights[f"{name}.weight"]
         if self.spec.norm == "LayerNorm":
             x = x - x.mean(-1, keepdim=True)
@@ -307,6 +315,7 @@ class ReferenceModel:
         )
 
     def _layer(self, name: str, x: Any, mask: Any, sparse: bool, extra: dict[str, Any]) -> Any:
+        """Result of one transformer layer; `sparse` uses experts and adds their losses to `extra`."""
         attend = self._latent if self.spec.latent is not None else self._attention
         x = x + attend(f"{name}.self_attention", self._norm(f"{name}.input_layernorm", x), mask)
         inner = self._norm(f"{name}.pre_mlp_layernorm", x)
@@ -320,6 +329,7 @@ class ReferenceModel:
         return self._linear(f"{name}.linear_fc2", self._activate(self._linear(f"{name}.linear_fc1", x)))
 
     def _activate(self, x: Any) -> Any:
+        """Activation of the MLP; a gated one multiplies the activated first half by the second."""
         kinds = {
             "silu": functional.silu,
             "tanh-gelu": lambda y: functional.gelu(y, approximate="tanh"),
@@ -333,6 +343,7 @@ class ReferenceModel:
         return act(gate) * up
 
     def _attention(self, name: str, x: Any, mask: Any) -> Any:
+        """Self-attention with grouped queries, optional norms and rotary positions."""
         spec = self.spec
         length, size = x.shape[:2]
         each = spec.heads // spec.groups
@@ -349,6 +360,7 @@ class ReferenceModel:
         return self._note(name, self._linear(f"{name}.linear_proj", context))
 
     def _latent(self, name: str, x: Any, mask: Any) -> Any:
+        """Multi-latent attention: low-rank queries, keys and values, and a separate rotary part."""
         spec, latent = self.spec, self.spec.latent
         assert latent is not None
         length, size = x.shape[:2]
@@ -374,6 +386,7 @@ class ReferenceModel:
         return self._note(name, self._linear(f"{name}.linear_proj", context))
 
     def _experts(self, name: str, x: Any, extra: dict[str, Any]) -> Any:
+        """Mixture-of-experts output with shared experts; adds balancing losses to `extra`."""
         experts = self.spec.experts
         assert experts is not None
         length, size, width = x.shape
@@ -393,6 +406,7 @@ class ReferenceModel:
         return found + self._mlp(f"{name}.shared_experts", x) if experts.shared else found
 
     def _routes(self, name: str, logits: Any, experts: Experts) -> Any:
+        """Weight of each expert for each token, [tokens, experts]; 0 if it is not chosen."""
         scores = logits.softmax(-1) if experts.score == "softmax" else logits.sigmoid()
         ranked = scores
         if experts.biased:
@@ -417,6 +431,7 @@ class ReferenceModel:
     def _balance(
         self, logits: Any, routes: Any, experts: Experts, shape: tuple[int, int], extra: dict[str, Any]
     ) -> None:
+        """Add the router's z loss and balancing loss to `extra`."""
         if experts.z_coefficient:
             extra["z"] = extra.get("z", 0.0) + experts.z_coefficient * logits.logsumexp(-1).square().mean()
         if not experts.coefficient or experts.balance == "none":
@@ -437,11 +452,13 @@ class ReferenceModel:
 
 
 def _loss(logits: Any, labels: Any, counted: Any) -> Any:
+    """Cross entropy averaged over the counted tokens."""
     each = functional.cross_entropy(logits.transpose(0, 1).transpose(1, 2), labels, reduction="none")
     return (each * counted).sum() / counted.sum()
 
 
 def _roll(x: Any) -> Any:
+    """Rows shifted left by one, with a zero at the end."""
     return torch.cat((x[:, 1:], torch.zeros_like(x[:, :1])), 1)
 
 
@@ -453,7 +470,7 @@ def _attention_context(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
 
 
 def _turns(position: Position, width: int, length: int) -> tuple[Any, float]:
-    """Angles [length, width / 2], and the factor on sine and cosine."""
+    """Rotary angles [length, width / 2], and the factor on sine and cosine."""
     steps = torch.arange(0, width, 2, dtype=torch.float32) / width
     frequencies = 1.0 / position.base**steps
     scale = 1.0
@@ -468,19 +485,22 @@ def _turns(position: Position, width: int, length: int) -> tuple[Any, float]:
 
 
 def _dimension(turns: float, width: int, position: Position) -> float:
-    """The pair of components that turns so often over the original length."""
+    """Index of the rotary pair that makes so many turns within the original length (YaRN)."""
     return width * math.log(position.length / (turns * 2 * math.pi)) / (2 * math.log(position.base))
 
 
 def _temperature(factor: float, mscale: float) -> float:
+    """YaRN's attention factor for a length scale."""
     return 1.0 if factor <= 1 else 0.1 * mscale * math.log(factor) + 1.0
 
 
 def _deinterleave(x: Any) -> Any:
+    """Even components first, then odd ones."""
     return torch.cat((x[..., 0::2], x[..., 1::2]), -1)
 
 
 def _rotate(x: Any, turns: Any, scale: float, *, interleaved: bool) -> Any:
+    """Input with rotary positions applied to its first components; the rest is unchanged."""
     width = 2 * turns.shape[-1]
     kept, x = x[..., width:], x[..., :width]
     cosine, sine = (f(turns)[:, None, None] * scale for f in (torch.cos, torch.sin))
@@ -502,7 +522,7 @@ class _Start:
         self.found: dict[str, Any] = {}
 
     def all(self) -> dict[str, Any]:
-        """The weights of the whole model by name."""
+        """Fresh weights of the whole model by name."""
         spec = self.spec
         self._normal("embedding.word_embeddings.weight", spec.vocabulary, spec.hidden)
         if spec.position.kind == "learned_absolute":
@@ -521,9 +541,11 @@ class _Start:
         return self.found
 
     def _normal(self, name: str, *shape: int, std: float | None = None) -> None:
+        """Add a normally distributed weight; the standard deviation is the model's unless given."""
         self.found[name] = torch.randn(*shape) * (self.spec.std if std is None else std)
 
     def _norm(self, name: str, width: int) -> None:
+        """Add a norm's weights: scale 1, and bias 0 for LayerNorm."""
         self.found[f"{name}.weight"] = torch.ones(width)
         if self.spec.norm == "LayerNorm":
             self.found[f"{name}.bias"] = torch.zeros(width)
@@ -539,6 +561,7 @@ class _Start:
         self._linear(f"{name}.linear_fc2", spec.hidden, width, biased=biased, std=std)
 
     def _block(self, name: str, sparse: bool) -> None:
+        """Add all weights of one transformer layer; `sparse` gives it experts."""
         spec, experts = self.spec, self.spec.experts
         self._norm(f"{name}.input_layernorm", spec.hidden)
         self._norm(f"{name}.pre_mlp_layernorm", spec.hidden)
@@ -557,6 +580,7 @@ class _Start:
             self._mlp(f"{name}.mlp.shared_experts", experts.shared, std=self.small, biased=spec.bias)
 
     def _attention(self, name: str) -> None:
+        """Add the weights of ordinary self-attention."""
         spec = self.spec
         width = (spec.heads + 2 * spec.groups) * spec.head
         self._linear(f"{name}.linear_qkv", width, spec.hidden, biased=spec.bias or spec.qkv_bias)
@@ -566,6 +590,7 @@ class _Start:
         self._linear(f"{name}.linear_proj", spec.hidden, spec.heads * spec.head, biased=spec.bias, std=self.small)
 
     def _latent(self, name: str, latent: Latent) -> None:
+        """Add the weights of multi-latent attention."""
         spec = self.spec
         query = spec.heads * (latent.nope + latent.rope)
         if latent.q_rank:
@@ -583,6 +608,7 @@ class _Start:
 
 
 def _bias_names(spec: Spec) -> dict[str, int]:
+    """Name and length of each expert bias."""
     experts = spec.experts
     if experts is None or not experts.biased:
         return {}
@@ -592,6 +618,7 @@ def _bias_names(spec: Spec) -> dict[str, int]:
 
 
 def _kinds(pattern: Any, layers: int) -> tuple[int, ...]:
+    """Kind of each layer as a tuple; all dense without a pattern."""
     return tuple(pattern) if isinstance(pattern, (list, tuple)) else (0,) * layers  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
@@ -602,6 +629,7 @@ def _latent_of(values: Mapping[str, Any]) -> Latent:
 
 
 def _experts_of_megatron(args: Mapping[str, Any]) -> Experts:
+    """Mixture-of-experts settings of Megatron-LM's arguments."""
     get = args.get
     softmax = get("moe_router_score_function", "softmax") == "softmax"
     kind = get("moe_router_load_balancing_type", "aux_loss")
@@ -617,6 +645,7 @@ def _experts_of_megatron(args: Mapping[str, Any]) -> Experts:
 
 
 def _from_megatron(args: Mapping[str, Any]) -> Spec:
+    """Specification of the reference model from Megatron-LM's arguments."""
     get = args.get
     latent = get("multi_latent_attention")
     gated, squared = bool(get("swiglu")), bool(get("squared_relu"))
@@ -646,6 +675,7 @@ def _from_megatron(args: Mapping[str, Any]) -> Spec:
 
 
 def _experts_of_mindformers(fields: Mapping[str, Any]) -> Experts:
+    """Mixture-of-experts settings of MindSpore Transformers' fields."""
     get = fields.get
     return Experts(
         get("num_moe_experts", 0), get("moe_router_topk", 2), get("moe_ffn_hidden_size", 0),
@@ -657,6 +687,7 @@ def _experts_of_mindformers(fields: Mapping[str, Any]) -> Experts:
 
 
 def _from_mindformers(model: Mapping[str, Any]) -> Spec:
+    """Specification of the reference model from MindSpore Transformers' fields."""
     fields = model["transformer"]
     get = fields.get
     kind_of_model = str(model.get("model_class") or "")

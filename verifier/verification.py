@@ -74,20 +74,20 @@ class Verification(NamedTuple):
 
     @property
     def worst(self) -> Comparison:
-        """The first comparison with a disagreement, or the first of all."""
+        """First comparison with a disagreement, else the first of all."""
         for compared in self.compared:
             if compared.disagreements():
                 return compared
         return self.compared[0] if self.compared else Comparison()
 
     def native_dtype_fields(self) -> frozenset[str]:
-        """The fields about types that were run as the files write them: a difference is shown, or told beside them."""
+        """Data-type fields that were run as written, so that a difference is shown or listed."""
         if self.typed is None or self.typed.failures:
             return frozenset()
         return frozenset((native_dtypes.COMPUTE, *(entry.field for entry in self.typed.places)))
 
     def as_partial(self, differing: Sequence[NotCompared], accepted: Sequence[str] = ()) -> Verification:
-        """The answer beside what is known to differ, changes numbers and was not run: such models match in part.
+        """Answer that is a partial match if known differences were not run; accepted fields do not count.
 
         What the user accepts by name stays named and decides nothing.
         """
@@ -113,19 +113,19 @@ class Verification(NamedTuple):
 
     @property
     def decided_seeds(self) -> list[Seed]:
-        """The seeds that rounding did not decide."""
+        """Seeds whose result was not a matter of rounding."""
         decided = [seed for seed in self.seeds if seed not in self.near_ties]
         pairs = zip(decided, self.compared, strict=False)
         return [Seed(seed, not compared.disagreements()) for seed, compared in pairs]
 
     @property
     def each_stand_in(self) -> list[StandIn]:
-        """The stand-ins, side after side."""
+        """Stand-ins of both sides as a list."""
         return [StandIn(side, *one) for side, listed in self.stand_ins.items() for one in listed.items()]
 
     @property
     def each_failure(self) -> list[FailedSide]:
-        """The failures, side after side."""
+        """Failures of both sides as a list."""
         return [FailedSide(*one) for one in self.failures.items()]
 
     def to_json(
@@ -205,16 +205,16 @@ class FailedSide(NamedTuple):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that it comes from, where it is known."""
+        """Recipe fields that cause the failure, if known."""
         known = explain_failure(self.failure)
         return () if known is None else known.fields
 
     def reason(self, language: str) -> str:
-        """Why it gave none; the words of a framework are in its own language."""
+        """Reason of the failure; a framework's own message is not translated."""
         return text_in(self.failure.reason, language)
 
     def explanation(self, language: str) -> str | None:
-        """Its meaning, or the remedy."""
+        """Meaning of the failure or its remedy; None if unknown."""
         known = explain_failure(self.failure)
         return text_in(self.failure.remedy if known is None else known.words(), language) or None
 

@@ -106,7 +106,7 @@ def verify(
 def find_installation(
     config: Config, own: str | None, options: Options
 ) -> tuple[Installation | None, MissingVersion | None]:
-    """The installation that a file's own side is run with, or why there is none."""
+    """Installation with which a file's side is run, or the reason for none."""
     path = options.pythons.get(config.framework)
     return choose_installation(
         config.basis,
@@ -133,7 +133,7 @@ def _require_modules(a: Config, b: Config, options: Options, places: Sequence[In
 
 
 def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str, WorkerFailure]) -> Verification:
-    """The answer if a file does not say enough to build its model, or its version is not installed."""
+    """Verification without a run: a file does not determine its model, or its version is not installed."""
     return Verification(
         verdict="not-verifiable",
         sides=(a.framework, options.against or b.framework),
@@ -146,7 +146,7 @@ def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str,
 
 
 def _unkept_failures(pair: Pair) -> dict[str, WorkerFailure]:
-    """Failures of sides whose small file lost a setting: the models would not be those of the files."""
+    """Failure for each side whose small file lost a setting, so that its model would be another one."""
     each = zip(pair.labels, pair.configs, pair.files, strict=False)
     lost = {label: changed_fields(config, small.config) for label, config, small in each}
     return {
@@ -187,7 +187,7 @@ class _Session:
         """By side and job: a setting that is made equal changes one side, and the other's answer stands."""
 
     def run_of(self, pair: Pair) -> _Run:
-        """A run of a pair by its processes, which stay alive for the next one."""
+        """Run of a pair in processes that stay alive for later pairs."""
         copies = (0, 1) if pair.sides[0] == pair.sides[1] else (0, 0)
         each = zip(pair.worker_kinds(), copies, pair.process_places(), strict=True)
         processes = [self.workers.worker(kind, copy, place) for kind, copy, place in each]
@@ -228,6 +228,7 @@ class _Run(NamedTuple):
         return self.processes[at].answer(lambda stage: self.progress(say.side_at(side=side, stage=stage_words(stage))))
 
     def _remember(self, keys: Sequence[str], jobs: Sequence[Job], each: Sequence[WorkerAnswer | WorkerFailure]) -> None:
+        """Store answers for later questions, up to a limit; traces are not stored."""
         for key, job, one in zip(keys, jobs, each, strict=True):
             if isinstance(one, WorkerAnswer) and not job.trace and len(self.known) < _MOST_KNOWN:
                 self.known[key] = one
@@ -237,7 +238,7 @@ class _Run(NamedTuple):
         return [self.pair.job(blueprint, self.options, seed) for blueprint in self.pair.blueprints]
 
     def seeds(self, *, locates: bool = True) -> SeedResults:
-        """The comparison of every seed, and the module at which the models part."""
+        """Results of every seed, with the module at which the models diverge if `locates`."""
         compared: list[Comparison] = []
         near_ties: list[int] = []
         answers: list[WorkerAnswer] = []
@@ -363,6 +364,7 @@ def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verificat
 
 
 def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
+    """Run all seeds of a pair and assemble the verification: verdict, divergence, failures and uncovered fields."""
     options, run = session.options, session.run_of(pair)
     results = run.seeds()
     typed = run.native_dtypes(results)
@@ -407,7 +409,7 @@ def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
 def _list_unproved(
     pair: Pair, findings: Findings, options: Options, results: SeedResults, found: Verification
 ) -> list[NotCompared]:
-    """Everything that keeps models which agree from proving that the runs do."""
+    """Known differences that stop agreeing models from proving that the full runs agree."""
     differing = [
         *_other_versions(pair),
         *_differing_readings(pair, results),
@@ -459,7 +461,7 @@ class _Explanation:
         return found._replace(differing=tuple(differing), divergence_fields=(*ahead, *where))
 
     def _clear_innocent(self) -> Verification:
-        """The verification that blames no field whose difference changes nothing, if no cause was found."""
+        """Verification without blamed fields whose difference proves to have no effect."""
         if self.found.verdict != "mismatch":
             return self.found
         left = tuple(one for one in self.found.differing if not self._is_innocent(one.field))
@@ -473,7 +475,7 @@ class _Explanation:
         return results.compared[-1].disagreeing_names == self.found.worst.disagreeing_names
 
     def _list_named(self) -> list[str]:
-        """The fields that the user names; of a partial match, also those that a conversion loses and nothing ran."""
+        """Fields that the user names; for a partial match, also those that conversion loses."""
         options, configs = self.session.options, self.pair.configs
         named = [name for name in options.aside if coverage.differs(name, *configs)]
         if self.found.verdict == "partial":
@@ -514,7 +516,7 @@ class _Explanation:
         return self._list_equalizable(dict.fromkeys((*first, *behind, *ahead)), aside)[:_MOST_SUSPECTS]
 
     def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:
-        """The quantities that differ with these fields equal; None if nothing was compared."""
+        """Quantities that differ once these fields are equal; None if nothing was compared."""
         worst = self.found.worst if not fields else None
         if worst is None:
             results = self._run_with(fields)
@@ -524,7 +526,7 @@ class _Explanation:
         return frozenset((stage, name) for stage, names in worst.disagreeing_names.items() for name in names)
 
     def _effect(self, name: str, fields: Sequence[str]) -> Effect:
-        """The first quantity that parts if one of these fields alone differs."""
+        """First quantity that differs if only this one of the fields differs."""
         a, b = coverage.values_of(name, *self.pair.configs)
         results = self._run_with(self._names_but(name, fields))
         rest = self._parting(fields) or frozenset()
@@ -533,7 +535,7 @@ class _Explanation:
         return Effect(name, a, b, *(shown or (None, None)))
 
     def _rest(self, fields: Sequence[str]) -> Verdict:
-        """The verdict of the pair with these fields equal; what else keeps a match from being whole still does."""
+        """Verdict of the pair once these fields are equal."""
         pair = self._pair_with(fields)
         if pair is None:
             return "not-verifiable"
@@ -548,9 +550,11 @@ class _Explanation:
 
     @staticmethod
     def _names_but(name: str, fields: Sequence[str]) -> tuple[str, ...]:
+        """The fields without one of them."""
         return tuple(one for one in fields if one != name)
 
     def _verdict(self, fields: Sequence[str]) -> Verdict:
+        """Verdict of a run with these fields equal."""
         results = self._run_with(fields)
         return "not-verifiable" if results is None else results.verdict
 
@@ -577,6 +581,7 @@ class _Explanation:
     def _make_all_equal(
         self, fields: Sequence[str], before: set[str], *, keeps_first: bool
     ) -> tuple[Config, Config] | None:
+        """Both files with all these fields equal; None if one cannot be made equal."""
         configs = self.pair.configs
         for name in fields:
             equal = make_equal(*configs, name, keeps_first=keeps_first)
@@ -590,11 +595,12 @@ class _Explanation:
 
     @staticmethod
     def _differing_names(a: Config, b: Config) -> set[str]:
+        """Names of fields whose values differ between two files."""
         return {one.field for one in coverage.differing_settings(a, b)}
 
 
 def _undrawn_samples(pair: Pair, results: SeedResults) -> Words | None:
-    """The reason why no samples were compared, if that is not the files' own doing."""
+    """Reason for no comparison of samples, unless the files themselves have none."""
     refused = (
         (side, one.values.get("samples_refused")) for side, one in zip(pair.labels, results.answers, strict=False)
     )
@@ -620,7 +626,7 @@ class _Blame(NamedTuple):
 
 
 def _undecided_failures(pair: Pair, results: SeedResults) -> dict[str, WorkerFailure]:
-    """Failures instead of a mismatch: all that the place depends on and is not equal, a file leaves undecided."""
+    """Failures in place of a mismatch, if only undecided settings could explain it."""
     where = () if results.divergence is None else fields_of(results.divergence.module)
     values = coverage.undecided_fields(*pair.configs)
     behind = [field for field in where if field in values]
@@ -633,7 +639,7 @@ def _undecided_failures(pair: Pair, results: SeedResults) -> dict[str, WorkerFai
 
 
 def _undecided_words(field: str, configs: Sequence[Config]) -> str:
-    """A field that is open, and the words of a file that leave it so: a variable, or a value of a fork's own."""
+    """Message on an undecided field and the variable or fork value that leaves it open."""
     for config in configs:
         entry = recipe_of(config).fields.get(field_named(field))
         for key in () if entry is None else entry.keys:
@@ -649,6 +655,7 @@ def _differs_by_type(typed: native_dtypes.AsWritten | None) -> bool:
 
 
 def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dtypes.AsWritten | None) -> _Blame:
+    """Place of the divergence and the differing settings that may cause it, likeliest first."""
     if typed is not None and _differs_by_type(typed):
         differing = native_dtypes.types_to_blame(typed, pair.configs)
         return _Blame(_ROUNDING, tuple(entry.field for entry in differing), differing)
@@ -668,7 +675,7 @@ def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dty
 
 
 def _other_versions(pair: Pair) -> list[NotCompared]:
-    """The versions that ran in place of those that the files ask for."""
+    """Versions that ran instead of those that the files ask for."""
     return [
         NotCompared(
             f"{place.framework}.version",
@@ -691,7 +698,7 @@ def _differing_readings(pair: Pair, results: SeedResults) -> list[NotCompared]:
 
 
 def stage_words(name: str) -> Words:
-    """A framework's stage, by the name that its process reports."""
+    """Readable label of a stage that a worker reports."""
     known = {
         "imported": say.stage_imported(),
         "building": say.stage_building(),

@@ -49,13 +49,13 @@ def build_obstacle(config: Config) -> Words | None:
 
 
 def _flag(name: str, value: Any) -> str:
-    """An argument as a command line gives it."""
+    """Argument with its value as command-line words: `--num-layers 32`."""
     words = [] if value is True else value if isinstance(value, (list, tuple)) else [value]  # pyright: ignore[reportUnknownVariableType]
     return " ".join(["--" + name.replace("_", "-"), *map(str, words)])  # pyright: ignore[reportUnknownArgumentType]
 
 
 def argument_values(config: Config) -> dict[str, Any]:
-    """The arguments' effective values."""
+    """Effective value of every decided and accepted argument, by name."""
     return {
         ARGUMENTS_OF_FIELDS.get(key, key): setting.value
         for key, setting in config.settings.items()
@@ -64,7 +64,7 @@ def argument_values(config: Config) -> dict[str, Any]:
 
 
 def blueprint_of(config: Config) -> Blueprint:
-    """The blueprint of a launch."""
+    """Everything that a worker needs to build and train a launch's model: arguments, optimizer and training plan."""
     values = argument_values(config)
     args = {key: value for key, value in values.items() if _is_plain(value)}
     args["moe_layer_freq"] = recipe_of(config).value("moe.layer_pattern")
@@ -75,7 +75,7 @@ def blueprint_of(config: Config) -> Blueprint:
 
 
 def launch_of(config: Config) -> LaunchPlan | None:
-    """The launch for Megatron-LM's own parser; None if a word is open or another program parses it.
+    """Words of the launch for Megatron-LM's own parser; None if a word is undecided or another program parses it.
 
     That parser evaluates some words as Python: none reaches it that accmap could not read.
     """
@@ -90,6 +90,7 @@ def launch_of(config: Config) -> LaunchPlan | None:
 
 
 def _optimizer(values: Mapping[str, Any]) -> OptimizerPlan:
+    """Optimizer settings of a launch's arguments; a value that is not a number takes Megatron-LM's default."""
     return OptimizerPlan(
         type=str(values.get("optimizer") or "adam"),
         learning_rate=_number(values.get("lr"), 0.0),
@@ -127,13 +128,13 @@ def parsed_launches(answers: Mapping[str, Any] | None) -> tuple[bool | None, boo
 
 
 def unparsed_launch(answers: Mapping[str, Any] | None) -> list[NotCompared]:
-    """That a launch needs what is not here, for the parser to read it."""
+    """Report that Megatron-LM's parser could not read a launch, because a file or package is missing."""
     found = (answer["absent"] for answer in (answers or {}).values() if "absent" in answer)
     return [NotCompared(LAUNCH, say.launch_not_parsed(reason=verbatim(why))) for why in found][:1]
 
 
 def differing_readings(config: Config, small: Config, answers: Mapping[str, Any] | None) -> list[NotCompared]:
-    """The arguments that the parser reads in another way than accmap, of the user's file and of the small one."""
+    """Arguments that Megatron-LM's parser reads differently from accmap, of the user's file and of the small one."""
     if answers is None:
         return []
     found: dict[str, NotCompared] = {}
@@ -152,6 +153,7 @@ _REFUSED = {"written": say.launch_refused, "small": say.small_launch_refused}
 
 
 def _differing_arguments(config: Config, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Name, accmap's value and the parser's value of each argument on which the two disagree."""
     for key, setting in config.settings.items():
         if key not in real or key in SETTLED_LATER or not setting.decided or setting.overridable:
             continue

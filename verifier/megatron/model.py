@@ -89,7 +89,7 @@ class MegatronBackend:
         self._used = set(self._taken)
 
     def close(self) -> None:
-        """Take every stand-in back."""
+        """Undo every stand-in."""
         torch.distributed.destroy_process_group()
         self._block.close()
 
@@ -113,11 +113,11 @@ class MegatronBackend:
         }
 
     def rates(self, plan: RatePlan) -> list[float]:
-        """The learning rates of the real scheduler after so many samples."""
+        """Learning rates of Megatron-LM's real scheduler at the plan's steps."""
         return scheduler_values(plan, "lr")
 
     def decays(self, blueprint: Blueprint) -> list[float]:
-        """The weight decay that the real scheduler then gives a group."""
+        """Weight decay that the real scheduler sets at the blueprint's steps."""
         return [] if blueprint.rates is None else scheduler_values(blueprint.rates, "weight_decay")
 
     def scales(self, plan: ScalePlan) -> list[float]:
@@ -125,7 +125,7 @@ class MegatronBackend:
         return loss_scales(plan, self._device)
 
     def samples(self, plan: SamplePlan, folder: str) -> tuple[Tokens, int]:
-        """The first samples of the run, from the real data sets."""
+        """First samples of the run and its number of steps, drawn by Megatron-LM's own data sets."""
         found, steps, used = training.draw_samples(plan, folder)
         self._used |= used
         return found, steps
@@ -208,13 +208,16 @@ class MegatronModel:
         model.output_layer.register_forward_hook(self._keep_logits)
 
     def _keep_logits(self, _module: Any, _given: Any, found: Any) -> None:
+        """Forward hook that stores the output layer's result for `logits`."""
         # A copy: the loss works on the logits in place.
         self._logits = found[0].detach().float().cpu().numpy().copy()
 
     def _parameters(self) -> dict[str, Any]:
+        """Parameters of the model by canonical name."""
         return {_canonical_name(name): parameter for name, parameter in self.model.named_parameters()}
 
     def _biases(self) -> dict[str, Any]:
+        """Expert-bias buffers of the routers by canonical name."""
         buffers = self.model.named_buffers()
         return {_canonical_name(name): buffer for name, buffer in buffers if name.endswith("expert_bias")}
 
@@ -238,6 +241,7 @@ class MegatronModel:
         return {name for name, parameter in self._parameters().items() if parameter.requires_grad}
 
     def load(self, weights: Mapping[str, Array]) -> None:
+        """Copy arrays into parameters and biases; zero-centred scales are stored minus 1, token counts reset to 0."""
         held, centred = self._parameters() | self._biases(), self._zero_centered_scales()
         with torch.no_grad():
             for name, array in weights.items():
@@ -251,6 +255,7 @@ class MegatronModel:
         return self._logits
 
     def arrange(self, batch: Tokens) -> Tokens:
+        """Batch with the masks, positions and counted tokens that Megatron's data set makes at ends of documents."""
         if self._documents is None:
             return batch
         from megatron.core.datasets.gpt_dataset import _get_ltor_masks_and_position_ids
@@ -266,10 +271,12 @@ class MegatronModel:
         return arrange_samples(batch, lay_out_sample)
 
     def forward_pass(self, batch: Tokens) -> dict[str, float]:
+        """Losses of a batch without gradients."""
         with torch.no_grad():
             return self._loss(batch)[1]
 
     def backward(self, batch: Tokens) -> dict[str, float]:
+        """Losses of a batch; the gradients of their sum stay on the parameters."""
         self.model.zero_grad(set_to_none=True)
         loss, parts = self._loss(batch)
         training.set_loss_scale(self._scale, self._device)
@@ -277,6 +284,7 @@ class MegatronModel:
         return parts
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
+        """Differentiable sum of all losses of a batch, and each part as a number."""
         training.clear_noted_losses()
         counted = self._tensor(batch.counted)
         loss = (self._each(batch) * counted).sum() / counted.sum()
@@ -284,7 +292,7 @@ class MegatronModel:
         return loss, {name: float(value.detach()) for name, value in parts.items()}
 
     def _each(self, batch: Tokens) -> Any:
-        """The loss of every token."""
+        """Loss of every token of a batch, not averaged."""
         tokens, labels = self._tensor(batch.tokens).long(), self._tensor(batch.labels).long()
         size, length = tokens.shape
         positions = torch.arange(length, device=self._device)[None].expand(size, -1)
@@ -296,9 +304,11 @@ class MegatronModel:
         return self._called(tokens, positions, mask, labels=labels, loss_mask=self._tensor(batch.counted))
 
     def _tensor(self, array: Array) -> Any:
+        """Array as a tensor on the model's device."""
         return torch.from_numpy(array).to(self._device)
 
     def gradients(self) -> dict[str, Array]:
+        """Gradient of every parameter without the loss scale; zeros if a parameter has none."""
         return {
             name: (torch.zeros_like(parameter) if parameter.grad is None else parameter.grad).float().cpu().numpy()
             / self._scale
@@ -310,6 +320,7 @@ class MegatronModel:
             parameter.grad = self._tensor(gradients[name].copy()) if name in gradients else None
 
     def start_optimizer(self, rate_factor: float) -> None:
+        """Create a fresh optimizer and a scheduler with a constant rate: the plan's rate times the factor."""
         from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
         plan = self.plan
@@ -358,11 +369,13 @@ class MegatronModel:
         return get_megatron_optimizer(config, [self.model])
 
     def clip(self) -> float:
+        """Global gradient norm before clipping; gradients are clipped if the plan has a limit."""
         if self.plan.clip_norm > 0:
             return float(self._optimizer.clip_grad_norm(self.plan.clip_norm))
         return float(self._optimizer.get_grad_norm())
 
     def update(self) -> None:
+        """One optimizer step from the gradients at hand; router biases are updated before it."""
         # The package holds a function of the same name.
         finalize = importlib.import_module("megatron.core.distributed.finalize_model_grads")
         if self.model.config.moe_router_enable_expert_bias:
@@ -373,6 +386,7 @@ class MegatronModel:
         self._scheduler.step(1)
 
     def start_training(self, plan: RatePlan | None) -> None:
+        """Create optimizer and scheduler for `train`; without a plan the learning rate is constant."""
         if plan is None:
             self.start_optimizer(1.0)
         else:
@@ -388,6 +402,7 @@ class MegatronModel:
         return self._training.step(batches, self._each)
 
     def trace(self, batch: Tokens) -> dict[str, Array]:
+        """Inputs, outputs and output gradients of every module in one forward and backward pass."""
         # Transformer Engine's layers hold their norms: in the places of the norms nothing is computed.
         modules = (
             (name, one)
@@ -427,7 +442,7 @@ def _canonical_name(name: str) -> str:
 
 
 def _name_output_passes(arrays: dict[str, Array], further: int) -> dict[str, Array]:
-    """The output layer runs for the further predictions first: those passes get a name of their own."""
+    """Rename the output layer's passes for multi-token prediction, which run first, to `mtp.output_layer`."""
     found: dict[str, Array] = {}
     for key, array in arrays.items():
         kind, _, rest = key.partition("/")
@@ -441,6 +456,7 @@ def _name_output_passes(arrays: dict[str, Array], further: int) -> dict[str, Arr
 
 
 def _recording_hook(recorder: Any, here: str) -> Any:
+    """Forward hook of one module that records its inputs, its outputs and later the outputs' gradients."""
     name = _canonical_name(here)
 
     def hook(_module: Any, given: Any, found: Any) -> None:
@@ -453,10 +469,12 @@ def _recording_hook(recorder: Any, here: str) -> Any:
 
 
 def _flat(found: Any) -> list[Any]:
+    """Values of a module's result as a list, one value or several."""
     return list(found) if isinstance(found, (tuple, list)) else [found]
 
 
 def _plain(value: Any) -> Array:
+    """Numpy array of a tensor; None for anything else."""
     return _numbers(value) if torch.is_tensor(value) else None
 
 
@@ -467,6 +485,7 @@ def _numbers(tensor: Any) -> Array:
 
 
 def _transformer_config(args: Mapping[str, Any], chosen: Mapping[str, Any] | None = None) -> Any:
+    """Megatron-Core's configuration object from parsed arguments; `chosen` and neutral values replace some of them."""
     from megatron.core.transformer.transformer_config import MLATransformerConfig, TransformerConfig
 
     kind = MLATransformerConfig if args.get("multi_latent_attention") else TransformerConfig
@@ -513,7 +532,7 @@ def _activation(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _interpolation(args: Mapping[str, Any]) -> float | None:
-    """0.19 `training/argument_utils.py:gpt_config_from_args` hands it on; before, no model is told."""
+    """Sequence-length interpolation factor of rotary positions; only 0.19 and later pass it to the model."""
     import megatron.core as core
 
     major, minor, *_patch = core.__version__.split(".")
@@ -522,6 +541,7 @@ def _interpolation(args: Mapping[str, Any]) -> float | None:
 
 
 def _layer_specification(args: Mapping[str, Any], config: Any) -> Any:
+    """Layer spec of Megatron-Core's local (not Transformer Engine) layers, with eager attention and asked-for norms."""
     from megatron.core.models.gpt import gpt_layer_specs as specs
 
     # 0.14 and later; `pretrain_gpt.py` (from 0.16 `gpt_builders.py`) hands it to either.
@@ -555,7 +575,7 @@ def _layer_specification(args: Mapping[str, Any], config: Any) -> Any:
 
 
 def _on_device(args: Mapping[str, Any], device: str, engine: bool) -> dict[str, Any]:
-    """Settings that are others on a GPU: its kernels drop at random, so that nothing is dropped there."""
+    """Settings that a GPU needs: dropout is 0, because the GPU's kernels drop at random."""
     if device == "cpu":
         return {}
     found: dict[str, Any] = {"hidden_dropout": 0.0, "attention_dropout": 0.0}
@@ -590,13 +610,14 @@ def _stand_ins_in(args: Mapping[str, Any]) -> set[str]:
 
 
 def _with_gate(layer: Any) -> None:
-    """Megatron-Core's own gate of the shared experts, which `get_moe_module_spec` of 0.12 leaves out."""
+    """Add Megatron-Core's gate of shared experts to a layer spec; `get_moe_module_spec` of 0.12 omits it."""
     shared: Any = getattr(getattr(layer.submodules.mlp, "submodules", None), "shared_experts", None)
     if "gate" in (getattr(shared, "params", None) or ()):
         shared.params = {**shared.params, "gate": True}
 
 
 def _norms(owner: Any) -> Iterator[str]:
+    """Field names of a spec's norm layers that are really norms, not identities."""
     for field in dataclasses.fields(owner):
         value = getattr(owner, field.name)
         if field.name.endswith("layernorm") and getattr(value, "__name__", "") not in ("IdentityOp", ""):
@@ -622,7 +643,7 @@ def written_types(args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def narrow_model(model: Any) -> tuple[Any, float]:
-    """The model as the trainer calls it (`training.py:get_model`), and what its loss is multiplied by."""
+    """Model as the trainer wraps it for fp16 or bf16 (`training.py:get_model`), and its loss scale."""
     if not (model.config.bf16 or model.config.fp16):
         return model, 1.0
     from megatron.core.transformer.module import Float16Module

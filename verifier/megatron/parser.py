@@ -57,7 +57,7 @@ _KERNELS = {
 
 
 def is_available() -> bool:
-    """True if what runs holds the parser; to look for its module would import the package around it."""
+    """True if Megatron-LM's argument parser is installed; looks for its file without importing the package."""
     package = importlib.util.find_spec("megatron")
     places = (package.submodule_search_locations if package is not None else None) or ()
     return any(os.path.isfile(os.path.join(place, "training", "arguments.py")) for place in places)
@@ -109,11 +109,12 @@ def parse_launch(arguments: types.ModuleType, plan: LaunchPlan) -> argparse.Name
 
 
 def values_of(namespace: argparse.Namespace) -> dict[str, Any]:
-    """Every argument, as JSON can carry it."""
+    """Every parsed argument in a form that JSON can hold."""
     return {key: _plain(value) for key, value in vars(namespace).items()}
 
 
 def _plain(value: Any) -> Any:
+    """Value as JSON can hold it: enums by name, torch types without the prefix `torch.`."""
     if isinstance(value, enum.Enum):
         return value.name
     if isinstance(value, (list, tuple)):
@@ -125,7 +126,7 @@ def _plain(value: Any) -> Any:
 
 @contextlib.contextmanager
 def pretend_gpu(arguments: types.ModuleType) -> Iterator[None]:
-    """Pretends, while the block runs, that a GPU and Transformer Engine are there, for which validation looks."""
+    """Context in which validation believes that a GPU and Transformer Engine are present."""
     device = types.SimpleNamespace(major=9, minor=0, total_memory=80 << 30, multi_processor_count=100, name="H100")
     finders = [InertFinder(name, _StandIn) for name in _LOOKED_FOR]
     with Patches() as patches, warnings.catch_warnings():
@@ -146,7 +147,7 @@ def pretend_gpu(arguments: types.ModuleType) -> Iterator[None]:
 
 
 def _pretences(arguments: types.ModuleType) -> Iterator[tuple[types.ModuleType, str, Any]]:
-    """Modules, and what of theirs answers in another way meanwhile."""
+    """Module, attribute and replacement value of each patch that `pretend_gpu` applies."""
     for module in (arguments, importlib.import_module(_CONFIGURATION)):
         for name in ("is_te_min_version", "is_flashinfer_min_version"):
             if hasattr(module, name):
@@ -157,7 +158,7 @@ def _pretences(arguments: types.ModuleType) -> Iterator[tuple[types.ModuleType, 
 
 
 def kernels() -> Iterator[tuple[types.ModuleType, str, Any]]:
-    """The kernels whose presence the configuration's class asks for."""
+    """Patches that make the fused kernels seem present, which the configuration's class checks."""
     for place, names in _KERNELS.items():
         for name in names:
             yield importlib.import_module(place), name, print
@@ -167,6 +168,7 @@ class _Absent:
     """Stands in `sys.meta_path` before what would find the slow package."""
 
     def find_spec(self, name: str, *_where: object) -> None:
+        """Make imports of one slow package fail with ModuleNotFoundError."""
         if name.partition(".")[0] == _SLOW:
             raise ModuleNotFoundError(f"{name} is not imported here", name=name)
 

@@ -39,7 +39,7 @@ DROPPING = DropoutSwitch()
 
 
 def drop_by_place(x: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    """`torch.nn.functional.dropout`, which every dropout of Megatron-Core calls."""
+    """Replacement of torch's `dropout` that drops elements by their position, not at random."""
     del inplace
     if not (DROPPING.on and training and p > 0):
         return x
@@ -69,7 +69,7 @@ class EagerCoreAttention(torch.nn.Module):
         self.scale = 1 / math.sqrt(width) if softmax_scale is None else softmax_scale
 
     def forward(self, query: Any, key: Any, value: Any, attention_mask: Any, **_unused: Any) -> Any:
-        """The context of every position."""
+        """Attention context of every position, computed with plain matrix products."""
         repeats = query.shape[2] // key.shape[2]
         if repeats > 1:
             key, value = key.repeat_interleave(repeats, 2), value.repeat_interleave(repeats, 2)
@@ -108,13 +108,14 @@ def rotate_in_float32(t: Any, freqs: Any, *_given: Any, interleaved: bool = Fals
 
 
 def copy_expert_products(model: Any) -> None:
-    """Gives every expert's second product back as a tensor of its own."""
+    """Make every expert return a copy of its second product."""
     for name, module in model.named_modules():
         if ".local_experts." in name and name.endswith(".linear_fc2"):
             module.register_forward_hook(_copy_product)
 
 
 def _copy_product(_module: Any, _given: Any, found: Any) -> Any:
+    """Forward hook that clones the product of an expert's second layer."""
     product, bias = found
     return product.clone(), bias
 
@@ -147,7 +148,7 @@ class _CudaMeansCpu(TorchFunctionMode):
 
 
 def _put_absent_classes(patches: Patches) -> set[str]:
-    """Puts classes of Transformer Engine that the code names and does not have; the names of these stand-ins."""
+    """Patch in stand-ins for Transformer Engine classes that are not installed; returns the stand-ins' names."""
     from megatron.core.transformer import multi_latent_attention as latent
     from megatron.core.transformer.moe import moe_utils
 
@@ -164,7 +165,7 @@ def _put_absent_classes(patches: Patches) -> set[str]:
 
 
 def _inference_layers() -> Any:
-    """The module of the layers for inference, which came late."""
+    """Module of Megatron-Core's inference layers; `contextlib`, which has none of them, in older versions."""
     try:
         return importlib.import_module("megatron.core.tensor_parallel.inference_layers")
     except ImportError:
@@ -181,7 +182,7 @@ _REPEATABLE = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "NVTE_ALLOW_NONDETERMINISTI
 
 
 def start_cuda() -> None:
-    """The first GPU, with kernels that repeat; RuntimeError if there is none."""
+    """Select the first GPU and repeatable kernels; RuntimeError if there is no GPU."""
     if not torch.cuda.is_available():
         raise RuntimeError("torch finds no CUDA device here")
     for name, value in _REPEATABLE.items():
@@ -193,7 +194,7 @@ def start_cuda() -> None:
 
 @contextlib.contextmanager
 def stand_ins_on_device() -> Iterator[set[str]]:
-    """The stand-ins for classes that this installation lacks, while the block runs: kernels are the framework's own."""
+    """Context with stand-ins for missing classes only: on a GPU all kernels are the framework's own."""
     with Patches() as patches:
         without_triton = import_without_triton(_MODEL)[1]
         yield ({"triton"} if without_triton else set()) | _put_absent_classes(patches)
@@ -201,7 +202,7 @@ def stand_ins_on_device() -> Iterator[set[str]]:
 
 @contextlib.contextmanager
 def stand_ins() -> Iterator[set[str]]:
-    """The stand-ins for CUDA and absent classes, while the block runs; gives the names of those this version took."""
+    """Context with stand-ins for CUDA and missing classes; yields the names of those in use."""
     import torch._dynamo as dynamo
 
     cuda = torch.cuda

@@ -34,7 +34,7 @@ _FREE = {"use_checkpoint_opt_param_scheduler": False, "override_opt_param_schedu
 
 
 def scheduler_of(optimizer: Any, plan: RatePlan) -> Any:
-    """The real scheduler of a run, at its beginning."""
+    """Megatron-LM's real learning-rate scheduler for an optimizer, at step 0."""
     from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
     return OptimizerParamScheduler(optimizer, **plan.arguments, **_FREE)
@@ -122,6 +122,7 @@ class MegatronTraining:
         scheduler.step(places[0])
 
     def _scale(self, factor: Any) -> None:
+        """Multiply all gradients by a factor."""
         for parameter in self.model.parameters():
             if parameter.grad is not None:
                 parameter.grad.mul_(factor)
@@ -145,7 +146,7 @@ class MegatronTraining:
         return {"loss": loss, "norm": float(norm) if unclipped is None else unclipped, "rate": rate}
 
     def _run_batches(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> float:
-        """The schedule over the micro batches; the mean of what is trained, with further predictions and balance."""
+        """Run forward and backward over all micro batches; returns the mean loss with its extra parts."""
         sums = run_schedule(self.model, batches, passed)
         noted = auxiliary_losses(self.model.config)
         if self._per_token:
@@ -166,7 +167,7 @@ _PREDICTION_KEYS = ("loss_values", "values")
 
 
 def clear_noted_losses() -> None:
-    """Begin a pass with nothing noted."""
+    """Reset the extra losses (balancing, multi-token prediction) that Megatron-Core collects during a pass."""
     from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
 
     _router_metrics().clear()
@@ -184,13 +185,13 @@ def set_loss_scale(scale: float, device: str = "cpu") -> None:
 
 
 def balancing_loss(kind: str = "aux_loss") -> Any:
-    """The balancing loss of every layer; None where no router noted one of this kind."""
+    """Balancing loss of each layer for one kind; None if no router recorded this kind."""
     entry = _router_metrics().get(_BALANCE[kind])
     return entry["values"] if isinstance(entry, dict) else getattr(entry, "values", None)
 
 
 def prediction_losses() -> Any:
-    """The loss of every further prediction."""
+    """Loss of each multi-token prediction."""
     from megatron.core.transformer.multi_token_prediction import MTPLossLoggingHelper
 
     tracker = MTPLossLoggingHelper.tracker
@@ -215,7 +216,7 @@ def _router_metrics() -> dict[str, Any]:
 
 
 def auxiliary_losses(config: Any) -> dict[str, Any]:
-    """The losses noted beside the loss itself since `clear_noted_losses`, as they count in training."""
+    """Extra losses recorded since `clear_noted_losses`, weighted as in training."""
     found: dict[str, Any] = {}
     if config.mtp_num_layers:
         found["mtp"] = prediction_losses().sum() * (config.mtp_loss_scaling_factor or 0.0) / config.mtp_num_layers
@@ -228,7 +229,7 @@ def auxiliary_losses(config: Any) -> dict[str, Any]:
 
 
 def _shares(config: Any) -> dict[str, float]:
-    """The coefficient of every kind of balancing loss; a list has one for each of the kinds that are asked for."""
+    """Coefficient of each kind of balancing loss in the configuration."""
     kinds, shares = config.moe_router_load_balancing_type, config.moe_aux_loss_coeff
     if isinstance(shares, (list, tuple)):
         return {kind: share or 0.0 for kind, share in zip(kinds, shares, strict=True) if kind in _BALANCE}
@@ -258,7 +259,7 @@ class _Tokenizer:
 
 
 def draw_samples(plan: SamplePlan, folder: str) -> tuple[Tokens, int, set[str]]:
-    """The first samples in the order in which one rank takes them, the run's steps, and what stood in."""
+    """First samples in the order of one rank, the run's steps, and the names of stand-ins used."""
     stood_in = inputs.provide_index_functions("megatron.core.datasets.helpers_cpp")
     from megatron.core.datasets.blended_megatron_dataset_builder import BlendedMegatronDatasetBuilder
     from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig, MockGPTDataset

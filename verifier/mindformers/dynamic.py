@@ -52,7 +52,7 @@ class DynamicBackend(MindFormersBackend):
         self._wide = Patches()
 
     def build(self, blueprint: Blueprint, seed: int) -> DynamicModel:
-        """The model of the trainer that the file's own sections make."""
+        """Model of the dynamic-graph trainer, configured by the file's own sections."""
         from mindformers.pynative.trainer.trainer import Trainer
 
         if blueprint.as_written:
@@ -69,11 +69,12 @@ class _Unread:
     """A data set of which the trainer asks the length alone."""
 
     def get_dataset_size(self) -> int:
+        """Number of steps that a data set pretends to have; nothing is read from it."""
         return _FIRST_PASS
 
 
 def _sections(written: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The trainer's sections: one device, one micro batch a step, and nothing that is saved."""
+    """Trainer sections for one device: one micro batch a step, no checkpoints saved."""
     training = {**written.get("training", {}), "local_batch_size": 1, "global_batch_size": 1, "seed": seed}
     kept = {name: dict(written[name]) for name in ("optimizer", "lr_scheduler", "train_dataset", "model")}
     return {**kept, "training": training, "checkpoint": {"enable_save": False}}
@@ -91,20 +92,22 @@ class DynamicModel(MindFormersModel):
         self.whole.set_train(True)
 
     def _differentiate(self) -> None:
+        """Prepare the function that returns loss and gradients."""
         import mindspore as ms
 
         self._differentiated = ms.value_and_grad(self.trainer.compute_loss, None, self._weights())
 
     def _layout(self) -> Layout:
-        """As `mapper/weight_layout.py` says of it; the experts of 1.9 are stacked as the static graph's are."""
+        """Weight layout of the dynamic graph; 1.9 stacks experts as the static graph does."""
         given = layout_of(self.config)
         return given._replace(mlp_interleaved=True, qkv_contiguous=False, mla_concatenated=given.mla)
 
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
+        """Forward hook that stores the output layer's result for `logits`."""
         self._logits = found
 
     def _inputs(self, batches: Sequence[Tokens], *, weighted: bool = False) -> dict[str, Any]:
-        """A batch as the trainer's data set names its columns; without weights the model masks what pads."""
+        """Batches under the column names of the trainer's data set; without `weighted` the model masks padding."""
         from mindspore import Tensor
 
         each = [named_columns(batch) for batch in batches]
@@ -113,6 +116,7 @@ class DynamicModel(MindFormersModel):
         return {name: Tensor(np.concatenate([columns[name] for columns in each])) for name in names}
 
     def _losses_of(self, loss: Any) -> dict[str, float]:
+        """Loss as a number; parts that the model reports separately elsewhere are 0."""
         found = {"loss": float(loss.asnumpy().sum())}
         if self.config.mtp_num_layers:
             found["mtp"] = 0.0
@@ -140,7 +144,7 @@ class DynamicModel(MindFormersModel):
         return _build_optimizer(self.trainer.config.optimizer, self.trainer.model, rate)
 
     def clip(self) -> float:
-        """As `Trainer.training_step` of 1.9 does, whatever `training.max_norm` says."""
+        """Clip as `Trainer.training_step` of 1.9, which ignores `training.max_norm`; returns the norm before."""
         from mindspore import mint
         from mindspore.ops import clip_by_global_norm
 
@@ -154,6 +158,7 @@ class DynamicModel(MindFormersModel):
         self._optimizer(tuple(by_name[parameter.name] for parameter in self._optimizer.parameters))
 
     def start_training(self, plan: RatePlan | None) -> None:
+        """Install a new optimizer with the plan's schedule, or with the constant rate if there is no plan."""
         rate: Any = self.plan.learning_rate
         self._schedule, self._step = None, 0
         if plan is not None:
@@ -164,6 +169,7 @@ class DynamicModel(MindFormersModel):
         self.trainer.optimizer = self._new_optimizer(rate)
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        """One step of the trainer over micro batches: loss, gradient norm and learning rate."""
         import mindspore as ms
 
         differentiated = ms.value_and_grad(self.trainer.compute_loss, None, self.trainer.optimizer.parameters)
@@ -173,7 +179,7 @@ class DynamicModel(MindFormersModel):
         return self._step_told(loss, norm)
 
     def _step_told(self, loss: Any, norm: Any) -> dict[str, float | None]:
-        """Loss, norm and rate of one step of the trainer."""
+        """Loss, gradient norm and learning rate of the trainer's last step, as numbers."""
         from mindspore import Tensor
         from mindspore import dtype as types
 
@@ -192,18 +198,18 @@ class BackwardModel(DynamicModel):
     """A `GPTModel` of the dynamic graph whose trainer calls `loss.backward`."""
 
     def _layout(self) -> Layout:
-        """The experts keep an axis of their own (`pynative/transformers/moe/experts.py`, 2.1)."""
+        """Weight layout with experts on an axis of their own (`pynative/transformers/moe/experts.py`, 2.1)."""
         return super()._layout()._replace(dynamic=True)
 
     def _differentiate(self) -> None:
-        """The loss itself differentiates."""
+        """Prepare the model's own backward pass: contiguous gradients, no cast of the last hidden states."""
         from .dynamic_stand_ins import lay_out
 
         lay_out(self._weights(), self._used)
         self.model.cast = self._cast
 
     def _cast(self, x: Any, kind: Any) -> Any:
-        """A model's own cast, which in 2.0 rounds the last hidden states to bfloat16 whatever the file says."""
+        """Skip the model's cast of the last hidden states to bfloat16, which 2.0 does for every file."""
         import mindspore as ms
 
         if kind == ms.bfloat16:
@@ -212,7 +218,7 @@ class BackwardModel(DynamicModel):
         return ms.ops.cast(x, kind)
 
     def _accumulate(self, micro_batches: int) -> None:
-        """As `Trainer._update_dynamic_batch` does where the number of micro batches changes."""
+        """Tell the trainer the number of micro batches, as `Trainer._update_dynamic_batch` does."""
         from mindformers.pynative.trainer.utils import set_auxiliary_loss_backward_scale
 
         self.trainer.num_accumulation_steps = micro_batches
@@ -223,6 +229,7 @@ class BackwardModel(DynamicModel):
         )
 
     def _watch(self) -> None:
+        """Install hooks that keep the logits and sum up balancing and multi-token prediction losses."""
         super()._watch()
         self._beside = dict.fromkeys(_BESIDE.values(), 0.0)
         for _name, cell in self.model.cells_and_names():
@@ -231,12 +238,15 @@ class BackwardModel(DynamicModel):
                 cell.register_forward_hook(self._noting_hook(part))
 
     def _noting_hook(self, part: str) -> Any:
+        """Forward hook that adds a cell's loss to the given part."""
+
         def hook(_cell: Any, given: Any, _found: Any) -> None:
             self._beside[part] += float(given[1].asnumpy().sum())
 
         return hook
 
     def _losses_of(self, loss: Any) -> dict[str, float]:
+        """Main loss and extra losses of the last pass."""
         return {"loss": float(loss.asnumpy().sum()), **self._parts_beside()}
 
     def _parts_beside(self) -> dict[str, float]:
@@ -252,6 +262,7 @@ class BackwardModel(DynamicModel):
         return found
 
     def backward(self, batch: Tokens) -> dict[str, float]:
+        """Losses of a batch; stores its gradients here and clears those on the parameters."""
         from .dynamic_stand_ins import gradients_enabled
 
         self._accumulate(1)
@@ -262,10 +273,12 @@ class BackwardModel(DynamicModel):
         return self._losses_of(loss)
 
     def _clear(self) -> None:
+        """Remove the gradients from all trained parameters."""
         for name in self._trained:
             self._parameters[name].grad = None
 
     def clip(self) -> float:
+        """Clip the stored gradients to `training.max_norm`; returns their norm before clipping."""
         from mindformers.pynative.trainer.utils import _calculate_global_grad_norm
 
         for name, gradient in self._gradients.items():
@@ -294,6 +307,7 @@ class BackwardModel(DynamicModel):
         self.trainer.state = self.trainer._init_train_state()
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        """One trainer step over micro batches, then the updates of expert biases: loss, norm and rate."""
         from .dynamic_stand_ins import gradients_enabled
 
         self._accumulate(len(batches))

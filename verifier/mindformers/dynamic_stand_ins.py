@@ -46,57 +46,57 @@ LISTED: dict[str, str] = STAND_INS["mindspore_dynamic"]
 
 
 def count(x: Any, bins: int = 100, **_range: Any) -> Any:
-    """HistcExt of whole numbers from 0 to bins - 1."""
+    """CPU version of `HistcExt`: counts of whole numbers from 0 to bins - 1."""
     ones, zeros = ms.Tensor(1.0, ms.float32), ms.Tensor(0.0, ms.float32)
     return ops.cast(operations.ReduceSum()(operations.OneHot()(ops.reshape(x, (-1,)), bins, ones, zeros), 0), ms.int64)
 
 
 def scatter_add(x: Any, dim: int, index: Any, source: Any) -> Any:
-    """ScatterAddExt."""
+    """CPU version of `ScatterAddExt`."""
     return ops.tensor_scatter_elements(x, index, source, dim, "add")
 
 
 def narrow(x: Any, dim: int, start: int, length: int) -> Any:
-    """NarrowView."""
+    """CPU version of `NarrowView`."""
     axis = dim % x.ndim
     return x[(*(slice(None) for _before in range(axis)), slice(start, start + length))]
 
 
 def argsort(x: Any, dim: int = -1, descending: bool = False) -> Any:
-    """ArgSort of whole numbers; equal ones stay in their order."""
+    """CPU version of `ArgSort` for whole numbers; stable."""
     numbers = x.asnumpy()
     return ms.Tensor(np.argsort(-numbers if descending else numbers, axis=dim, kind="stable").astype(np.int64))
 
 
 def gelu(x: Any, approximate: str = "none") -> Any:
-    """GeluExt."""
+    """CPU version of `GeluExt`."""
     return operations.GeLU()(x) if approximate == "tanh" else 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
 
 def fill(size: Any, value: Any, dtype: Any = None) -> Any:
-    """FillScalar."""
+    """CPU version of `FillScalar`."""
     return ms.Tensor(np.full(tuple(size), value), dtype or ms.float32)
 
 
 def scatter(x: Any, dim: int, index: Any, value: Any) -> Any:
-    """InplaceScatterValue."""
+    """CPU version of `InplaceScatterValue`."""
     numbers = x.asnumpy().copy()
     np.put_along_axis(numbers, index.asnumpy(), value, dim)
     return x.copy_(ms.Tensor(numbers))
 
 
 def lower(x: Any, diagonal: int = 0) -> Any:
-    """TrilExt."""
+    """CPU version of `TrilExt`: the lower triangle of a matrix."""
     return ops.tril(x, diagonal)
 
 
 def product_added(x: Any, a: Any, b: Any, value: Any = 1) -> Any:
-    """AddcmulExt."""
+    """CPU version of `AddcmulExt`: x + value * a * b."""
     return x + value * a * b
 
 
 def like(x: Any, value: int, dtype: Any = None) -> Any:
-    """OnesLikeExt, ZerosLikeExt."""
+    """CPU version of `OnesLikeExt` and `ZerosLikeExt`: a tensor of x's shape filled with the value."""
     made = ops.ones_like(x) if value else ops.zeros_like(x)
     return made if dtype is None else ops.cast(made, dtype)
 
@@ -109,7 +109,7 @@ def _no_dropout(x: Any, rate: float) -> Any:
 
 @contextlib.contextmanager
 def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
-    """Everything above, for as long as the block runs; gives the names of those that were called.
+    """Context with all stand-ins of this module, where the device needs them; yields the names of those called.
 
     An NPU has the kernels, and FlashAttention takes no float32. `mindformers` is imported here.
     """
@@ -128,7 +128,7 @@ def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
 
 
 def put_cpu_kernels(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
-    """Puts operators made of plainer ones, where a CPU has no kernel or a wrong one."""
+    """Patch in operators composed of simpler ones, where the CPU has no kernel or a wrong one."""
     direct: dict[str, tuple[str, Any]] = {
         "SplitWithSizeView": ("views", lambda self, x, sizes, dim=0: split(x, sizes, dim)),
         "SplitTensorView": ("views", lambda self, x, size, dim=0: ops.split(x, size, dim)),
@@ -182,12 +182,13 @@ def _fill_in_place(x: Any, value: Any) -> Any:
 
 
 def arange(start: Any, end: Any, step: Any, dtype: Any = None) -> Any:
-    """Arange."""
+    """CPU version of `Arange`."""
     numbers = np.arange(*(one.asnumpy() if isinstance(one, ms.Tensor) else one for one in (start, end, step)))
     return ms.Tensor(numbers, dtype)
 
 
 def _cumulative(x: Any, dim: int, dtype: Any) -> Any:
+    """CPU version of the cumulative sum, with an optional result type."""
     found = operations.CumSum()(x, dim)
     return found if dtype is None else ops.cast(found, dtype)
 
@@ -202,7 +203,7 @@ BACKWARD: dict[str, str] = STAND_INS["mindspore_backward"]
 
 @contextlib.contextmanager
 def gradients_enabled() -> Iterator[None]:
-    """While the block runs, what is computed can be differentiated."""
+    """Context in which operations are recorded for differentiation."""
     before = executor.grad_flag()
     executor.set_grad_flag(True)
     try:
@@ -223,24 +224,25 @@ def put_missing_backward(patches: Patches, noted: Callable[[str, Any], Any]) -> 
 
 
 def backward(loss: Any, gradient: Any = None) -> None:
-    """Add the gradients of a loss to those of the parameters that it depends on."""
+    """Add the gradients of a loss to the `grad` of every parameter that the loss depends on."""
     given = ms.Tensor(np.ones(loss.shape), loss.dtype) if gradient is None else gradient.reshape(loss.shape)
     run_backward((loss,), (given,), False, False, None, True, accumulate_grad=True)
 
 
 def _keep(tensor: Any, gradient: Any) -> None:
+    """Store a gradient on its parameter."""
     tensor._grad = gradient
 
 
 def lay_out(parameters: Iterable[Any], used: set[str]) -> None:
-    """Have every gradient of these laid out in order; adding strided ones up mixes their elements up on a CPU (2.9)."""
+    """Make gradients of these parameters contiguous; MindSpore 2.9 on a CPU adds strided gradients wrongly."""
     used.add("laid-out")
     for parameter in parameters:
         parameter.register_hook(lambda gradient: gradient.contiguous())
 
 
 def to_empty(cell: Any) -> Any:
-    """Give memory to every parameter."""
+    """Allocate every parameter of a cell, filled with NaN, or with 0 for whole numbers."""
     for parameter in cell.get_parameters():
         whole = parameter.dtype in (ms.int32, ms.int64)
         parameter.set_data(ms.Tensor(np.full(parameter.shape, 0 if whole else np.nan), parameter.dtype))
@@ -248,5 +250,5 @@ def to_empty(cell: Any) -> Any:
 
 
 def draw_normal(x: Any, mean: float = 0.0, std: float = 1.0) -> Any:
-    """InplaceNormal; numpy is seeded by the trainer."""
+    """CPU version of `InplaceNormal`, drawn by numpy, whose seed the trainer sets."""
     return x.copy_(ms.Tensor(np.random.normal(mean, std, x.shape), x.dtype))

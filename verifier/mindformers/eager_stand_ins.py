@@ -40,7 +40,7 @@ DROPPING = DropoutSwitch()
 
 
 def drop_by_place(x: Any, probability: float) -> Any:
-    """DropoutExt, and what FlashAttention does with its mask for dropout."""
+    """Replacement of `DropoutExt` and of FlashAttention's dropout that drops elements by position."""
     return x * ms.Tensor(dropout_factors(x.shape, probability)).astype(x.dtype) if DROPPING.on else x
 
 
@@ -68,7 +68,7 @@ class EagerCoreAttention(nn.Cell):
         self.softmax = operations.Softmax(-1)
 
     def construct(self, query: Any, key: Any, value: Any, attention_mask: Any = None, **_unused: Any) -> Any:
-        """The context of every position, [s, b, n·d]."""
+        """Attention context of every position, [s, b, n·d], computed with plain products."""
         length, size, heads, _ = query.shape
         repeats = heads // key.shape[2]
         q, k, v = (x.transpose((1, 2, 0, 3)) for x in (query, key, value))
@@ -91,6 +91,7 @@ class CausalCoreAttention(EagerCoreAttention):
 
 
 def _repeat_heads(x: Any, times: int) -> Any:
+    """Repeat each key or value group `times` times, so that every query head has one."""
     size, groups, length, width = x.shape
     return ops.tile(x.reshape((size, groups, 1, length, width)), (1, 1, times, 1, 1)).reshape(
         (size, groups * times, length, width)
@@ -98,33 +99,33 @@ def _repeat_heads(x: Any, times: int) -> Any:
 
 
 def split(x: Any, sizes: Any, dim: int = 0) -> Any:
-    """SplitWithSize."""
+    """CPU version of `SplitWithSize`."""
     return ops.split(x, tuple(sizes), dim)
 
 
 def outer(a: Any, b: Any) -> Any:
-    """Outer."""
+    """CPU version of `Outer`."""
     return ops.reshape(a, (-1, 1)) * ops.reshape(b, (1, -1))
 
 
 def top_k(x: Any, k: int) -> Any:
-    """TopkExt over the last axis: values and places, largest first."""
+    """CPU version of `TopkExt` over the last axis: values and indices, largest first."""
     return ops.top_k(x, k)
 
 
 def remainder(x: Any, n: int) -> Any:
-    """FmodScalar of values that are not negative."""
+    """CPU version of `FmodScalar` for values that are not negative."""
     return x - (x // n) * n
 
 
 def swiglu(x: Any, dim: int = -1) -> Any:
-    """Swiglu: the first half gates the second."""
+    """CPU version of `Swiglu`: the first half gates the second."""
     gate, up = ops.chunk(x, 2, dim)
     return operations.Sigmoid()(gate) * gate * up
 
 
 def grouped_product(rows: Any, weights: Any, ends: Any) -> Any:
-    """GroupedMatmul: rows up to ends[e] meet weights[e]; [T, k] by [E, k, n] gives [T, n]."""
+    """CPU version of `GroupedMatmul`: rows up to ends[e] are multiplied by weights[e]."""
     count, experts = rows.shape[0], weights.shape[0]
     place = ops.reshape(ops.arange(count), (1, -1))
     upper = ops.reshape(ops.cast(ends, ms.int64), (-1, 1))
@@ -136,18 +137,18 @@ def grouped_product(rows: Any, weights: Any, ends: Any) -> Any:
 
 
 def rms_norm(x: Any, weight: Any, epsilon: float) -> Any:
-    """RmsNorm."""
+    """CPU version of `RmsNorm`."""
     return x * ops.rsqrt(ops.square(x).mean(-1, keep_dims=True) + epsilon) * weight
 
 
 def layer_norm(x: Any, weight: Any, bias: Any, epsilon: float) -> Any:
-    """LayerNorm over the last axis."""
+    """CPU version of `LayerNorm` over the last axis."""
     centred = x - x.mean(-1, keep_dims=True)
     return centred * ops.rsqrt(ops.square(centred).mean(-1, keep_dims=True) + epsilon) * weight + bias
 
 
 def gather_embedding(ids: Any, weight: Any) -> Any:
-    """mint.nn.functional.embedding."""
+    """CPU version of `mint.nn.functional.embedding`."""
     return operations.Gather()(weight, ids, 0)
 
 
@@ -158,21 +159,21 @@ class _Context:
 
     @property
     def mf_ctx_opr(self) -> _Context:
-        """The context of the framework's own settings."""
+        """Stand-in of the framework's context operator."""
         return self
 
     @property
     def ms_ctx_opr(self) -> _Context:
-        """The context of MindSpore's own settings."""
+        """Stand-in of MindSpore's context operator."""
         return self
 
     def get_context(self, name: str) -> Any:
-        """The value of a setting; None where it is not said."""
+        """Value of a context setting; None if it is not set."""
         return {"use_legacy": False, "mode": ms.GRAPH_MODE}.get(name)
 
 
 def call_recorder(used: set[str]) -> Noting:
-    """Lets a call say the name of its stand-in before it is made."""
+    """Wrapper maker: a wrapped function adds its stand-in's name to `used` at each call."""
 
     def record_call(name: str, call: Any) -> Any:
         def record_and_call(*given: Any, **named: Any) -> Any:
@@ -256,7 +257,7 @@ def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
 
 
 def put_core_attention(patches: Patches, noted_inside: Noting) -> None:
-    """Puts the core attention of plain operators into the static graph, which knows FlashAttention alone."""
+    """Patch plain-operator attention into the static graph, whose only attention is FlashAttention."""
     from mindformers.parallel_core.training_graph.transformer import attention
 
     patches.put(attention.Attention, "_repeat_kv", noted_inside("repeat-kv", _keep_heads))
@@ -264,7 +265,7 @@ def put_core_attention(patches: Patches, noted_inside: Noting) -> None:
 
 
 def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
-    """Puts stand-ins into the static graph's own cells, eager or compiled; a compiler reads what is noted inside."""
+    """Patch stand-ins into the static graph's own cells; `noted_inside` wraps those that a compiler reads."""
     from mindformers.parallel_core.training_graph.transformer import mlp
     from mindformers.parallel_core.training_graph.transformer.moe import shared_experts, token_dispatcher
 
@@ -293,18 +294,23 @@ def put_model(patches: Patches, noted: Noting, noted_inside: Noting) -> None:
 
 
 def _exchange(group: Any = None, block_size: int = 1, **_named: Any) -> Any:
+    """Stand-in of the all-to-all between devices for one process: a function that returns its input."""
     return _return_tokens  # functions, as a compiler reads them
 
 
 def _return_tokens(x: Any, *_sizes: Any) -> Any:
+    """The input, unchanged; stands in for an exchange of tokens between devices."""
     return x
 
 
 def _keep_heads(self: Any, x: Any, times: int) -> Any:
+    """The input, unchanged: plain attention needs no repeated heads here."""
     return x
 
 
 def _shared_experts_construct(construct: Any) -> Any:
+    """Replacement of the MoE `construct` that applies the shared experts' gate as plain operators."""
+
     def construct_shared(self: Any, hidden_states: Any) -> Any:
         found, bias, _extra = construct(self, hidden_states)
         if self.use_shared_expert_gate:
@@ -324,7 +330,7 @@ _EXACT_OPERATORS = frozenset(("Cast", "DType", "Shape", "Rank", "Depend"))
 
 
 def widen_operators(patches: Patches, used: set[str]) -> None:
-    """Let every operator of MindSpore take bfloat16, while the patches hold."""
+    """Patch all MindSpore operators so that they accept bfloat16 on a CPU."""
     kinds = {kind for module in (primitives, operations) for kind in vars(module).values() if _is_operator(kind)}
     for kind in {*kinds, Primitive}:
         if "__call__" in vars(kind) and kind.__name__ not in _EXACT_OPERATORS:
@@ -336,6 +342,7 @@ def _is_operator(kind: Any) -> bool:
 
 
 def _widen_call(call: Any, used: set[str]) -> Any:
+    """Wrapper of an operator's call that computes bfloat16 inputs in float32 and casts results back."""
     cast = operations.Cast()
 
     def wide(value: Any) -> Any:

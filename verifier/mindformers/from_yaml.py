@@ -61,7 +61,7 @@ _DROPOUTS = ("hidden_dropout", "attention_dropout")
 
 
 def blueprint_of(config: Config) -> Blueprint:
-    """The blueprint of a YAML."""
+    """Everything that a worker needs to build and train a YAML's model: fields, optimizer and training plan."""
     recipe = recipe_of(config)
     fields = {key: value for key, value in transformer_fields(config).items() if _is_plain(value)}
     fields["moe_layer_freq"] = recipe.value("moe.layer_pattern")
@@ -85,6 +85,7 @@ def blueprint_of(config: Config) -> Blueprint:
 
 
 def _training(config: Config) -> TrainingPlan:
+    """Training settings beside the optimizer: token weighting, loss scale and the like."""
     scale = config.value("resolved.wrapper.scale_sense")
     return TrainingPlan(
         per_token=bool(recipe_of(config).value("gradient.per_token_loss")),
@@ -103,11 +104,13 @@ def ignored_label(config: Config, vocabulary: int) -> int:
 
 
 def _small_token(config: Config, name: FieldName, vocabulary: int, *, unset: int) -> int:
+    """Token of a recipe field, moved into the smaller vocabulary; `unset` if the file has none."""
     token = recipe_of(config).value(name)
     return unset if token is None else token_within(token, transformer_fields(config).get("vocab_size"), vocabulary)
 
 
 def _optimizer(config: Config) -> OptimizerPlan:
+    """Optimizer settings of a YAML; the clipping limit is 0 if clipping is off."""
     setting = partial(_resolved_value, config)
     first, second = 0.9, 0.999
     betas: Any = setting("optimizer.betas")
@@ -128,16 +131,17 @@ def _optimizer(config: Config) -> OptimizerPlan:
 
 
 def _optimizer_class(config: Config) -> str:
-    """The optimizer's."""
+    """Class name of the optimizer that the file configures."""
     return str(_resolved_value(config, "optimizer.type") or _ADAMW)
 
 
 def _resolved_value(config: Config, name: str) -> Any:
+    """Value of a key after MindFormers' own resolution (`resolved.<name>`)."""
     return config.value(f"resolved.{name}")
 
 
 def kept_type(config: Config) -> str | None:
-    """The type that weights are kept in between updates; None where how an optimizer rounds them is not run.
+    """Data type in which the optimizer stores weights between updates; None if its rounding cannot be run here.
 
     AdamW computes in float32 and casts what it assigns (1.6 to 2.1, `core/optim/adamw.py:_update_run_op`).
     """

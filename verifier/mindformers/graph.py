@@ -62,15 +62,15 @@ class Kernel(nn.Cell):
         super().__init__(auto_prefix=False)
 
     def shard(self, *given: Any, **named: Any) -> Any:
-        """Nothing is spread."""
+        """Do nothing: one process shards nothing."""
         return self
 
     def recompute(self, *given: Any, **named: Any) -> Any:
-        """Nothing is computed anew."""
+        """Do nothing: no recomputation is needed."""
         return self
 
     def add_prim_attr(self, *given: Any) -> Any:
-        """An attribute for the Ascend compiler, which is ignored."""
+        """Do nothing: the attribute is for the Ascend compiler."""
         return self
 
 
@@ -124,6 +124,7 @@ class IndexSelect(Kernel):
 
 class Cumulative(Kernel):
     def construct(self, x: Any, dim: int, dtype: Any = None) -> Any:
+        """Cumulative sum along a dimension."""
         return operations.CumSum()(x, dim)
 
 
@@ -155,17 +156,19 @@ class RmsNorm(Kernel):
 
 class NoDropout(Kernel):
     def construct(self, input: Any, p: float, seed: Any = None, offset: Any = None) -> Any:
+        """The input, unchanged: dropout is off in the compiled graph."""
         return input, None
 
 
 class Unmoved(Kernel):
     def construct(self, x: Any, to: str = "CPU", blocking: bool = True) -> Any:
+        """The input, unchanged: a copy between host and device that a CPU does not need."""
         return x
 
 
 @contextlib.contextmanager
 def stand_ins() -> Iterator[set[str]]:
-    """Everything above, for as long as the block runs; gives the names of those that a model was made of."""
+    """Context with all stand-in cells of this module; yields the names of those that a model was built of."""
     used: set[str] = set()
     cells: dict[Any, tuple[str, type[Kernel]]] = {
         primitives.SplitWithSize: ("split", Split),
@@ -194,7 +197,7 @@ def stand_ins() -> Iterator[set[str]]:
 
 
 def _make_cell(used: set[str], name: str, cell: type[Kernel]) -> Any:
-    """A maker of a cell in an operator's place."""
+    """Factory to put in an operator's place: builds a stand-in cell and notes its name."""
 
     def make(_operator: Any, *given: Any, **named: Any) -> Any:
         used.add(name)
@@ -218,7 +221,7 @@ class Objective(nn.Cell):
         self.scale = scale
 
     def construct(self, tokens: Any, labels: Any, *arranged: Any) -> Any:
-        """As `MindFormersModel._objective`."""
+        """Differentiable sum of all losses; the same as `MindFormersModel._objective`."""
         named = {}
         for at, name in enumerate(self.columns):
             named[name] = arranged[at]
@@ -230,7 +233,7 @@ class Objective(nn.Cell):
 
 
 def keep_logits(layer: Any) -> Any:
-    """The output layer, made to keep what it gives in a parameter, as no hook is called in a compiled graph."""
+    """Output layer that also stores its result in a parameter, because compiled graphs call no hooks."""
     kind = type(layer)
 
     class Keeping(kind):
@@ -253,7 +256,7 @@ def keep_logits(layer: Any) -> Any:
 
 
 def keep_losses(block: Any, *, further: bool) -> Any:
-    """The last block of 1.6, made to keep the balancing losses and, where it predicts `further`, that loss."""
+    """Last block of 1.6 that also stores its balancing losses and, with `further`, the prediction loss."""
     kind = type(block)
 
     class Adding(kind):
@@ -276,11 +279,13 @@ class GraphBackend(MindFormersBackend):
     """The static graph, compiled, on MindSpore's CPU target."""
 
     def _stand_ins(self) -> contextlib.AbstractContextManager[set[str]]:
+        """Switch MindSpore to graph mode and return the context of the compiled graph's stand-ins."""
         ms.set_context(mode=ms.GRAPH_MODE)
         self._listed.update(LISTED)
         return stand_ins()
 
     def _model(self, network: Any, blueprint: Blueprint) -> GraphModel:
+        """Wrap a network as a `GraphModel`; NotImplementedError for types or cells that it cannot compile."""
         if blueprint.as_written:
             raise NotImplementedError("the compiled graph is run in float32 alone")
         kinds = {type(cell).__name__ for _name, cell in network.cells_and_names()}
@@ -289,7 +294,7 @@ class GraphBackend(MindFormersBackend):
 
     @contextlib.contextmanager
     def eager(self) -> Iterator[MindFormersBackend]:
-        """While the block runs nothing is compiled, and the stand-ins are those of eager execution."""
+        """Context with an eager backend: nothing is compiled."""
         self._block.close()
         eager = MindFormersBackend()
         try:
@@ -308,6 +313,7 @@ class GraphModel(MindFormersModel):
         self._backend = backend
 
     def _watch(self) -> None:
+        """Replace the output layer, and in 1.6 the last block, by ones that store logits and losses."""
         self._output = keep_logits(self.model.output_layer)
         further = getattr(self.model, "mtp", None)
         # 1.6 answers with the sum of its losses alone.
@@ -315,6 +321,7 @@ class GraphModel(MindFormersModel):
         self._last = keep_losses(further or self.model.decoder, further=further is not None) if alone else None
 
     def _network_inputs(self, batch: Tokens) -> list[Array]:
+        """Network inputs of a batch; also sizes the parameter that stores the logits."""
         self._output.make_room(batch.tokens.shape)
         return super()._network_inputs(batch)
 
@@ -327,14 +334,17 @@ class GraphModel(MindFormersModel):
         return super().backward(batch)
 
     def _parts(self, found: Any) -> dict[str, float]:
+        """Losses by name; takes the extra losses that a cell of 1.6 stored."""
         if self._last is not None:
             self._added = self._last.kept_further, self._last.kept_balancing
         return super()._parts(found)
 
     def logits(self) -> Array:
+        """Copy of the logits that the last pass stored."""
         return self._output.kept.asnumpy().copy()  # the next pass writes there
 
     def trace(self, batch: Tokens) -> dict[str, Array]:
+        """Trace of an eager copy of this model with the same weights: a compiled graph has no hooks."""
         weights = self.weights()
         with self._backend.eager() as backend:
             same = backend.build(self._blueprint, 0)

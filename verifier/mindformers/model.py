@@ -94,13 +94,13 @@ class MindFormersBackend:
         self._wide = Patches()
 
     def _stand_ins(self) -> contextlib.AbstractContextManager[set[str]]:
-        """The stand-ins of the worker."""
+        """Context with the stand-ins that this worker needs."""
         from .eager_stand_ins import stand_ins
 
         return stand_ins(self._device)
 
     def close(self) -> None:
-        """Take every stand-in back."""
+        """Undo every stand-in."""
         self._wide.restore()
         self._block.close()
 
@@ -109,7 +109,7 @@ class MindFormersBackend:
         return self._versions
 
     def machine(self) -> dict[str, str]:
-        """The target by MindSpore's name; nothing of a CPU."""
+        """Device target by MindSpore's name; empty for a CPU."""
         return {} if self._device == "cpu" else {"device": _TARGETS[self._device]}
 
     def stand_ins(self) -> dict[str, str]:
@@ -163,6 +163,7 @@ class MindFormersBackend:
         return self._model(network, blueprint)
 
     def _model(self, network: Any, blueprint: Blueprint) -> MindFormersModel:
+        """Wrap a network as this backend's model."""
         return MindFormersModel(network, blueprint, self.used)
 
 
@@ -214,7 +215,7 @@ class _SmallModel(CpuConfiguration):
 
 
 def _configuration_start(kind: Any, fixed: Mapping[str, Any]) -> Any:
-    """The configuration class's own beginning, with what a CPU can follow."""
+    """Replacement of a configuration class's `__init__` that fixes some values to what a CPU can run."""
     begin, known = kind.__init__, set(kind.__dataclass_fields__)
     chosen = {name: value for name, value in fixed.items() if name in known}
 
@@ -260,35 +261,38 @@ class MindFormersModel:
         self._differentiate()
 
     def _layout(self) -> Layout:
-        """The layout of the weights."""
+        """Layout that converts weight names and shapes between the two frameworks."""
         return layout_of(self.config)
 
     def _differentiate(self) -> None:
-        """Make ready what gives losses and gradients."""
+        """Prepare the function that returns losses and gradients."""
         import mindspore as ms
 
         self._differentiated = ms.value_and_grad(self._objective, None, self._weights(), has_aux=True)
 
     def _weights(self) -> Any:
+        """Trained parameters as MindSpore's tuple."""
         from mindspore import ParameterTuple
 
         return ParameterTuple([self._parameters[name] for name in self._trained])
 
     def _watch(self) -> None:
-        """See to it that the logits of a pass, and what is added to its loss, are known after it."""
+        """Install hooks that store the logits and the extra losses of each pass."""
         self.model.output_layer.register_forward_hook(self._keep_logits)
         for block in (self.model.decoder, getattr(self.model, "mtp", None)):
             if block is not None:
                 block.register_forward_hook(self._keep_added)
 
     def _keep_added(self, _cell: Any, _given: Any, found: Any) -> None:
-        """The last block's answer: what it computed, and balancing losses."""
+        """Forward hook that stores the last block's extra losses."""
         self._added = found
 
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
+        """Forward hook that stores the output layer's result for `logits`."""
         self._logits = found[0]
 
     def _objective(self, tokens: Any, labels: Any, *arranged: Any) -> Any:
+        """Differentiable sum of all losses, times the loss scale, with the parts beside it."""
         # 1.6 answers with the sum, 1.7 and 1.8 with the three parts, 1.9 with a fourth of sparse attention alone.
         found = self.model(tokens, labels=labels, **dict(zip(self._columns, arranged, strict=True)))
         parts = found[:3] if isinstance(found, tuple) else (found,)
@@ -296,17 +300,18 @@ class MindFormersModel:
         return total.sum() * self._scale, *parts
 
     def _to_megatron(self, arrays: Mapping[str, Array]) -> dict[str, Array]:
+        """Arrays under Megatron-Core's names and in its layout."""
         stacked = {name: self._stack_experts(name, array) for name, array in arrays.items()}
         return self._table.to_megatron(stacked, self._joined_rows())
 
     def _stack_experts(self, name: str, array: Array) -> Array:
-        """The experts' first matrices one below the other; 1.6 says the same memory as one matrix side by side."""
+        """Experts' first matrices stacked by rows; 1.6 stores the same memory as one wide matrix."""
         if array.ndim != 2 or not name.endswith("experts.weight1"):
             return array
         return array.reshape(self.config.num_moe_experts * self.config.hidden_size, -1)
 
     def _joined_rows(self) -> dict[str, int]:
-        """The rows of the projections that concatenated latent attention joins."""
+        """Row counts of the projections that concatenated latent attention merges into one."""
         config = self.config
         if not config.multi_latent_attention:
             return {}
@@ -319,6 +324,7 @@ class MindFormersModel:
         return self._to_megatron({name: _numbers(parameter) for name, parameter in self._parameters.items()})
 
     def trained_names(self) -> set[str]:
+        """Megatron-Core names of the parameters that the optimizer updates."""
         names = set(self._trained)
         found: set[str] = set()
         for name in names:
@@ -328,6 +334,7 @@ class MindFormersModel:
         return found
 
     def load(self, weights: Mapping[str, Array]) -> None:
+        """Set the parameters from arrays with Megatron-Core names; token counts reset to 0."""
         from mindspore import Tensor
 
         for name, array in self._table.to_mindformers(weights).items():
@@ -337,6 +344,7 @@ class MindFormersModel:
         self._forget_loads()
 
     def _forget_loads(self) -> None:
+        """Reset the routers' counts of tokens by expert to 0."""
         from mindspore import Tensor
 
         for parameter in self.model.get_parameters():
@@ -347,6 +355,7 @@ class MindFormersModel:
         return _numbers(self._logits)
 
     def arrange(self, batch: Tokens) -> Tokens:
+        """Batch with the masks, positions and counted tokens that the framework's data set makes of documents."""
         plan = self._documents
         if plan is None and not self._columns:
             return batch
@@ -364,6 +373,7 @@ class MindFormersModel:
         return [batch.tokens, batch.labels, *(columns[name] for name in self._columns)]
 
     def forward_pass(self, batch: Tokens) -> dict[str, float]:
+        """Losses of a batch without gradients; resets the expert counts."""
         from mindspore import Tensor
 
         found = self._parts(self._objective(*map(Tensor, self._network_inputs(batch))))
@@ -380,6 +390,7 @@ class MindFormersModel:
 
     @contextlib.contextmanager
     def drop_by_place(self) -> Iterator[None]:
+        """Context in training mode in which dropout drops elements by position."""
         from .eager_stand_ins import DROPPING
 
         before = self.model.training
@@ -389,6 +400,7 @@ class MindFormersModel:
         self.model.set_train(before)
 
     def _parts(self, found: Any) -> dict[str, float]:
+        """Losses by name (`loss`, `mtp`, `auxiliary`) from the network's result."""
         _sum, loss, *rest = found
         if not rest:
             loss, *rest = self._split_sum(loss)
@@ -401,7 +413,7 @@ class MindFormersModel:
         return parts
 
     def _split_sum(self, total: Any) -> Any:
-        """The loss without its parts, and these: 1.6 answers with the sum alone."""
+        """Main loss, multi-token prediction loss and balancing loss of 1.6, which returns their sum only."""
         computed, balancing = self._added
         further = computed if self.config.mtp_num_layers else balancing * 0
         return total - further - balancing, further, balancing
@@ -411,6 +423,7 @@ class MindFormersModel:
         return self._to_megatron(found)
 
     def set_gradients(self, gradients: Mapping[str, Array]) -> None:
+        """Take gradients with Megatron-Core names as if `backward` had left them."""
         from mindspore import Tensor
 
         laid_out = self._table.to_mindformers(gradients)
@@ -439,6 +452,7 @@ class MindFormersModel:
             parameter.set_data(parameter.astype(getattr(ms, self.plan.kept)).astype(parameter.dtype))
 
     def clip(self) -> float:
+        """Global gradient norm before clipping; gradients are clipped if the plan has a limit."""
         from mindformers.core.clip_grad import ClipGradNorm
 
         names = list(self._gradients)
@@ -450,6 +464,7 @@ class MindFormersModel:
         return float(norm.asnumpy().sum())
 
     def update(self) -> None:
+        """One optimizer step from the gradients at hand, and the expert biases' own update."""
         by_name = {self._parameters[name].name: gradient for name, gradient in self._gradients.items()}
         self._optimizer(tuple(by_name[parameter.name] for parameter in self._optimizer.parameters))
         self._keep()
@@ -457,6 +472,7 @@ class MindFormersModel:
             self.model.update_topk_bias()
 
     def start_training(self, plan: RatePlan | None) -> None:
+        """Create optimizer and trainer cell for `train`; without a plan the learning rate is constant."""
         from mindformers.core.lr import build_lr
         from mindformers.trainer.optimizer_grouped_parameters import get_optimizer_grouped_parameters
 
@@ -473,6 +489,7 @@ class MindFormersModel:
         )
 
     def train(self, batches: Sequence[Tokens]) -> dict[str, float | None]:
+        """One trainer step over micro batches, then the updates of expert biases and counts."""
         assert self._training is not None
         found = self._training.step(batches)
         if self.config.moe_router_enable_expert_bias:
@@ -483,20 +500,21 @@ class MindFormersModel:
         return found
 
     def _begin_counts(self) -> None:
-        """As `core/callback/callback.py:MFLossMonitor` does after the step from 1.9 on; before, the wrapper does."""
+        """Reset global-batch expert counts after a step, as `callback.py:MFLossMonitor` does from 1.9 on."""
         from mindformers.core.callback.callback import MFLossMonitor
 
         if hasattr(MFLossMonitor, "_reset_accu_gbs_fi"):
             self.model.reset_accu_gbs_fi()
 
     def trace(self, batch: Tokens) -> dict[str, Array]:
+        """Inputs, outputs and output gradients of every cell in one pass, routers in Megatron-Core's form."""
         found = record_modules(self.model.cells_and_names(), _recording_hook, lambda: self.backward(batch))
         _spread_routes(found, self.config.num_moe_experts or 0, *batch.tokens.shape)
         return found
 
 
 def _forget_layouts() -> None:
-    """Layouts are singletons of the process, and each model needs its own; 1.6 has none."""
+    """Clear MindFormers' process-wide layout singletons, because each model needs its own; 1.6 has none."""
     try:
         from mindformers.parallel_core.training_graph.device_matrix import layout, layout_moe
     except ModuleNotFoundError:
@@ -506,7 +524,7 @@ def _forget_layouts() -> None:
 
 
 def _spread_routes(arrays: dict[str, Array], experts: int, size: int, length: int) -> None:
-    """A router's chosen experts and weights as Megatron-Core gives them: [tokens, experts], by position first."""
+    """Change a router's recorded choices to Megatron-Core's form, [tokens, experts], in place."""
     for key in [key for key in arrays if key.startswith("output/") and ".router/" in key and key.endswith("/0")]:
         weights = arrays.get(key[:-1] + "1")
         if weights is None:
@@ -535,6 +553,8 @@ def _optimizer(plan: OptimizerPlan, groups: Any, rate: float) -> Any:
 
 
 def _recording_hook(recorder: Any, name: str) -> Any:
+    """Forward hook of one cell that records its inputs, its outputs and later the outputs' gradients."""
+
     def hook(_cell: Any, given: Any, found: Any) -> None:
         flat = list(found) if isinstance(found, (tuple, list)) else [found]
         recorder.record(name, [_plain(value) for value in given], [_plain(value) for value in flat])
@@ -543,6 +563,7 @@ def _recording_hook(recorder: Any, name: str) -> Any:
 
 
 def _plain(value: Any) -> Array:
+    """Numpy copy of a tensor; None for anything else."""
     from mindspore import Tensor
 
     return _numbers(value).copy() if isinstance(value, Tensor) else None
@@ -556,7 +577,7 @@ def _numbers(tensor: Any) -> Array:
 
 
 def _input_columns(config: Any, documents: DocumentPlan | None) -> tuple[str, ...]:
-    """The network's inputs beside tokens and labels."""
+    """Names of the network's inputs beside tokens and labels."""
     return (
         *(("position_ids",) if getattr(config, "use_eod_reset", False) else ()),
         *(("attention_mask",) if documents is not None and documents.attention else ()),
@@ -565,6 +586,7 @@ def _input_columns(config: Any, documents: DocumentPlan | None) -> tuple[str, ..
 
 
 def _plain_name(name: str) -> str:
+    """Parameter name with the endings `.w1` and `.w2` replaced by `.weight1` and `.weight2`."""
     ends = {".w1": ".weight1", ".w2": ".weight2"}
     for short, long in ends.items():
         if name.endswith(short):
@@ -601,7 +623,7 @@ _COLUMNS = ("input_ids", "labels", "loss_mask")
 
 
 def draw_samples(plan: SamplePlan, folder: str) -> tuple[Tokens, int | None, set[str]]:
-    """The first samples in the order in which they are trained on, the steps until they begin anew, and what stood in.
+    """First samples in training order, the steps until they repeat, and the names of stand-ins used.
 
     The dynamic graph's run has a length of its own, which need not be that of its data.
     """

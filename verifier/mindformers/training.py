@@ -92,14 +92,14 @@ class MindFormersTraining:
 
 
 def average_by_batch(network: Any) -> None:
-    """Average the losses of tokens over the micro batch: eager execution cannot differentiate a sum and its count."""
+    """Switch off per-token losses in a network; eager execution cannot differentiate a sum and its count."""
     for _name, cell in network.cells_and_names():
         if hasattr(cell, "calculate_per_token_loss"):
             cell.calculate_per_token_loss = False
 
 
 def resume_schedule(schedule: Any, start: int) -> Any:
-    """A schedule as it goes on from a step."""
+    """Learning-rate schedule that starts at a later step of another one."""
     from mindspore.nn.learning_rate_schedule import LearningRateSchedule
 
     class Later(LearningRateSchedule):

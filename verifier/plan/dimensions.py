@@ -53,7 +53,7 @@ MTP, KIND_OF_POSITIONS = "mtp.num_layers", "position.type"
 
 
 def sizes_of(config: Config) -> Sizes:
-    """The model's sizes by recipe field; a size that does not apply, or that nobody says, is None."""
+    """Sizes of the model by recipe field; None if a size does not apply or is unknown."""
     recipe = recipe_of(config)
     return {
         name: None if says_something(field, recipe) is False else recipe.value(field) or None
@@ -94,7 +94,7 @@ def shrink(a: Sizes, b: Sizes, chosen: Mapping[str, int], *, keep: bool) -> tupl
 
 
 def summary(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> dict[str, list[Any]]:
-    """Recipe field → [from, to]; where the sides differ each entry is {"a", "b"}."""
+    """Changed sizes by recipe field as [from, to]; sides that differ are {"a", "b"}."""
     found: dict[str, list[Any]] = {}
     for field in dict.fromkeys((*a, *b)):
         before, after = both(a.get(field), b.get(field)), both(small_a.get(field), small_b.get(field))
@@ -104,16 +104,17 @@ def summary(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> dict[str, lis
 
 
 def has_positions(sizes: Sizes, kind: str) -> bool:
-    """True if a model has positions of this kind, alone or beside others."""
+    """True if a model uses this kind of position embedding, alone or with others."""
     return kind in str(sizes.get(KIND_OF_POSITIONS)).split("+")
 
 
 def both(a: Any, b: Any) -> Any:
-    """One value for both sides, or each one's."""
+    """The value if both sides have the same, else {"a", "b"}."""
     return a if a == b else {"a": a, "b": b}
 
 
 def _target(field: str, target: Target, a: Sizes, b: Sizes) -> Target:
+    """Small size to aim at for a field; experts in groups and some rotary sizes need larger ones."""
     if field == EXPERTS and (a.get(EXPERT_GROUPS) or b.get(EXPERT_GROUPS)):
         return Target(8, 4)
     if field.endswith("qk_rope_head_dim") and (has_positions(a, "yarn") or has_positions(b, "yarn")):
@@ -122,6 +123,7 @@ def _target(field: str, target: Target, a: Sizes, b: Sizes) -> Target:
 
 
 def _pair(a: int | None, b: int | None, target: Target) -> tuple[int | None, int | None]:
+    """Small sizes of both sides for one field; a side without a size keeps None."""
     if not a or not b:
         return (min(a, target.size) if a else a), (min(b, target.size) if b else b)
     return made_small(a, b, target)
@@ -138,13 +140,14 @@ def made_small(a: int, b: int, target: Target) -> tuple[int, int]:
 
 
 def _set(field: str, values: tuple[int | None, int | None], a: Sizes, b: Sizes) -> None:
+    """Assign each side's value of a field, if that side has the field."""
     for side, value in zip((a, b), values, strict=True):
         if field in side:
             side[field] = value
 
 
 def _layers(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
-    """One layer for each stretch in which neither side changes its kind; two where that leaves one."""
+    """Set few layers: one for each run of equal kinds on both sides, two if that leaves one of many."""
     kinds = list(_zip_longest(_pattern(a), _pattern(b)))
     runs = [kind for at, kind in enumerate(kinds) if at == 0 or kind != kinds[at - 1]]
     differing = [kind for kind in runs if kind[0] != kind[1]]
@@ -160,16 +163,19 @@ def _layers(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
 
 
 def _zip_longest(a: Sequence[int], b: Sequence[int]) -> list[tuple[int | None, int | None]]:
+    """Pairs of both lists' entries; None fills the shorter list."""
     length = max(len(a), len(b))
     return [(a[at] if at < len(a) else None, b[at] if at < len(b) else None) for at in range(length)]
 
 
 def _pattern(sizes: Sizes) -> list[int]:
+    """Kind of each layer (1: experts) as a list."""
     pattern = sizes.get(PATTERN)
     return list(pattern) if pattern else [0] * (sizes.get(LAYERS) or 0)
 
 
 def _heads(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
+    """Set small numbers of attention heads and query groups, keeping the sides' ratios equal or different."""
     heads, groups = a.get(HEADS) or 0, a.get(GROUPS) or a.get(HEADS) or 0
     if not heads or not groups:
         return
@@ -193,7 +199,7 @@ def _heads(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
 
 
 def _experts(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
-    """Experts per token and groups, legal for the smaller number of experts."""
+    """Set experts per token and expert groups that are valid for the reduced number of experts."""
     for field, size in ((EXPERT_GROUPS, 4), (GROUP_TOPK, 2)):
         one, two = a.get(field), b.get(field)
         if one and two and one != two:
@@ -204,7 +210,7 @@ def _experts(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
 
 
 def _experts_per_token(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
-    """No more than the chosen groups have."""
+    """Limit experts per token to the number in the chosen groups."""
     limited = small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)
     room = min(_eligible(small_a), _eligible(small_b))
     most = room if limited else 2
@@ -226,13 +232,13 @@ def _eligible(small: Sizes) -> int:
 
 
 def _positions(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
-    """A table of positions is cut; elsewhere the length only scales frequencies and stays."""
+    """Cut a learned position table to the small length; rotary lengths stay, because they only scale frequencies."""
     if has_positions(a, "learned_absolute") or has_positions(b, "learned_absolute"):
         _set(POSITIONS, _pair(a.get(POSITIONS), b.get(POSITIONS), Target(32, 8)), small_a, small_b)
 
 
 def _fit_hidden(small_a: Sizes, small_b: Sizes, fixed: bool) -> None:
-    """The hidden size is a multiple of the heads, which MindSpore Transformers asks for."""
+    """Round the hidden size to a multiple of the heads, which MindSpore Transformers requires."""
     if fixed:
         return
     heads = lcm(small_a.get(HEADS) or 1, small_b.get(HEADS) or 1)
@@ -242,6 +248,7 @@ def _fit_hidden(small_a: Sizes, small_b: Sizes, fixed: bool) -> None:
 
 
 def _choose(field: str, value: int, small_a: Sizes, small_b: Sizes) -> None:
+    """Set a size that the user chose on both sides; a layer pattern is cut or repeated to match."""
     for small in (small_a, small_b):
         if small.get(field) is None:
             continue
@@ -294,12 +301,12 @@ def small_files(
 
 
 def _differing_sizes(found: Mapping[str, Value], wanted: Mapping[str, Value]) -> list[str]:
-    """The sizes that are others than was wanted."""
+    """Names of sizes that differ from the wanted ones."""
     return [name for name, value in wanted.items() if value is not None and not _is_same_size(found[name], value)]
 
 
 def small_file(config: Config, sizes: Sizes) -> SmallFile:
-    """The file with these sizes."""
+    """Copy of the file with these model sizes."""
     fields: dict[FieldName, Value] = {field_named(name): value for name, value in sizes.items() if value is not None}
     fields |= ONE_PROCESS | _vocabulary(config, sizes.get(VOCABULARY))
     found = _write_small(config, {**_keys(config, fields), **_leading_dense_layers(config, sizes)})
@@ -314,14 +321,14 @@ def small_file(config: Config, sizes: Sizes) -> SmallFile:
 def with_settings(
     config: Config, fields: Mapping[FieldName, Value], keys: Mapping[str, Value], without: Collection[str]
 ) -> SmallFile:
-    """The file with other values of some fields and keys, and without the keys that begin with one of these words."""
+    """Copy of the file with changed fields and keys, and without keys that start with any of `without`."""
     given = [setting.key for setting in explicit_of(config.settings)]
     dropped = [key for key in given if key.startswith(tuple(without))]
     return _write_small(config, {**dict.fromkeys(dropped, OMIT), **_keys(config, fields), **keys})
 
 
 def _leading_dense_layers(config: Config, sizes: Sizes) -> dict[str, Value | Omitted]:
-    """The keys that count more dense layers than there are: without experts no field says them."""
+    """Values for keys that count more dense layers than the small model has."""
     layers = sizes.get(LAYERS)
     if sizes.get(EXPERTS) is not None or not isinstance(layers, int):
         return {}
@@ -334,7 +341,7 @@ def _is_same_size(found: Value, wanted: Value) -> bool:
 
 
 def _vocabulary(config: Config, tokens: Value) -> dict[FieldName, Value]:
-    """Fields in place of the tokenizer: Megatron-LM asks it for its size, MindSpore Transformers masks a token."""
+    """Values that replace the tokenizer: Megatron-LM's vocabulary size, MindSpore Transformers' padding token."""
     if not isinstance(tokens, int):
         return {}
     if config.framework == "megatron":
@@ -349,14 +356,14 @@ def _vocabulary(config: Config, tokens: Value) -> dict[FieldName, Value]:
 
 
 def token_within(token: Value, before: Value, tokens: int) -> int:
-    """A token that is masked, in a smaller vocabulary; -1 for none."""
+    """Masked token moved into a smaller vocabulary; -1 if there is none."""
     if not isinstance(token, int) or token < 0 or (isinstance(before, int) and token >= before):
         return -1
     return min(token, tokens - 1)
 
 
 def _keys(config: Config, fields: Mapping[FieldName, Value]) -> dict[str, Value | Omitted]:
-    """The keys that say what these fields are to be; left out where a key says nothing of it any more."""
+    """Keys that set these fields; a key whose field becomes unset is omitted."""
     recipe, side_name, version = recipe_of(config), side_of(config), config.framework_version
     given = {setting.key for setting in explicit_of(config.settings)}
     found: dict[str, Value | Omitted] = {}
@@ -384,14 +391,14 @@ def _keys(config: Config, fields: Mapping[FieldName, Value]) -> dict[str, Value 
 
 
 def _spelling(key: str, side: Side, given: set[str]) -> str:
-    """The name under which the file says it already; a row of several keys has one name for each."""
+    """Name under which the file already sets a key (an alias of the row), else the key itself."""
     if key in given or len(side.keys) != 1:
         return key
     return next((alias for alias in side.aliases if alias in given), key)
 
 
 def _leads(key: str, row: Row, side: Side, side_name: SideName, version: str) -> bool:
-    """True if a key is this row's own, and none that another row is led by."""
+    """True if the key leads this row, or leads no other row."""
     if key in side.keys[0].split("|"):
         return True
     others = (one.side(side_name, version) for one in table().rows if one is not row)
@@ -419,7 +426,7 @@ def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> 
 
 
 def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:
-    """The file with the other's value of a field; None if it reads back otherwise, or if more changes with it."""
+    """File with the other file's value of a field; None if it does not read back or changes other fields."""
     wanted = recipe_of(other)
     try:
         found = _write_again(config, _keys(config, {field: wanted.value(field)}))
@@ -431,26 +438,27 @@ def _take_value(config: Config, other: Config, field: FieldName) -> Config | Non
 
 
 def _still_differs(field: FieldName, a: Recipe, b: Recipe) -> bool:
-    """True if a field differs and changes numbers."""
+    """True if the field still differs between two files and changes numbers."""
     row = difference_of(field, a, b)
     return row is not None and row.status != "equal" and row.impact == "numerics" and row.counts is not False
 
 
 def _write_again(config: Config, put: Mapping[str, Value | Omitted]) -> Config:
-    """The file in its own size, with some keys set or left out."""
+    """File in its original size with some keys set or omitted."""
     devices = 1 if config.launch is None else config.launch.world_size or 1
     written = _launch(config, put, devices) if config.framework == "megatron" else _document(config, put)
     return written.config._replace(file=config.file)
 
 
 def _write_small(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
+    """Small file with some keys set or omitted, in its framework's form."""
     if config.framework == "megatron":
         return _launch(config, put, 1)
     return _document(config, put)
 
 
 def _launch(config: Config, put: Mapping[str, Value | Omitted], devices: int) -> SmallFile:
-    """A launch on so many devices, with every argument that the file gives."""
+    """Launch script for so many devices with every argument of the file."""
     known = catalog(config.framework_version).by_dest
     given = _given_words(config, known, devices)
     for key, value in put.items():
@@ -463,7 +471,7 @@ def _launch(config: Config, put: Mapping[str, Value | Omitted], devices: int) ->
 
 
 def _with_fork_values(config: Config, small: SmallFile, known: Mapping[str, ArgumentFact]) -> SmallFile:
-    """The small launch with values for which its version of Megatron-LM has no argument: the gate of shared experts.
+    """Small launch with a fork's values that Megatron-LM itself has no argument for.
 
     No words of Megatron-LM's say them. The recipe and the model's builder read them all the same.
     """
@@ -490,7 +498,7 @@ _MADE_SMALL = (
 
 
 def changed_fields(config: Config, small: Config) -> list[FieldName]:
-    """The other fields that change numbers and that the small file does not have as the file does."""
+    """Fields that change numbers and that the small file sets differently from the original, sizes apart."""
     before, after = recipe_of(config), recipe_of(small)
     return [
         field
@@ -504,6 +512,7 @@ def changed_fields(config: Config, small: Config) -> list[FieldName]:
 
 
 def _of_words(config: Config, given: Mapping[str, Sequence[str]], devices: int) -> SmallFile:
+    """Small launch script read from these command-line words, with the launch's environment and so many devices."""
     told: Mapping[str, str | None] = {} if config.launch is None else config.launch.env
     words = [f"{name}={shlex.quote(value)}" for name, value in told.items() if value is not None and name != _DEVICES]
     lines = [
@@ -515,7 +524,7 @@ def _of_words(config: Config, given: Mapping[str, Sequence[str]], devices: int) 
 
 
 def _given_words(config: Config, known: Mapping[str, ArgumentFact], devices: int) -> dict[str, list[str]]:
-    """The words of what the file gives; of another program's words, what Megatron-LM's own mean the same."""
+    """Command-line words of the settings that the file gives, translated to Megatron-LM's own flags."""
     taken = {key: one for key, one in config.settings.items() if one.decided and one.acceptance == "accepted"}
     given = {
         key: words_of(known[key], one.value) if one.flag is None or one.raw is None else [one.flag, *one.raw]
@@ -531,11 +540,12 @@ def _given_words(config: Config, known: Mapping[str, ArgumentFact], devices: int
 
 
 def _read(path: str, text: str, options: ReadOptions) -> SmallFile:
+    """Text read as a configuration, together with the text."""
     return SmallFile(text, config_of(SourceText(path, text), options, path=path))
 
 
 def _document(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
-    """The file's own sections, as one document; the data set's stands there twice, as an alias does."""
+    """Sections of a YAML as one document; data-set keys appear a second time under the data-set task."""
     said: dict[str, Value] = {setting.key: setting.value for setting in explicit_of(config.settings)}
     for key, value in put.items():
         for one in (key, *(copy for copy in _copies(key) if copy in said)):
@@ -549,12 +559,13 @@ def _document(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
 
 
 def _copies(key: str) -> Iterator[str]:
+    """Second path of a data-set key, under the data-set task."""
     if key.startswith(f"{DATASET}."):
         yield f"{DATASET_TASK}.dataset_config{key[len(DATASET) :]}"
 
 
 def nested(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by path, as the sections and lists that the paths name."""
+    """Nested dictionaries and lists from values by dotted path."""
     found: dict[str, Any] = {}
     for key, value in said.items():
         put_at(found, key, value)

@@ -70,7 +70,7 @@ class Samples(NamedTuple):
 
 
 def explain_samples(uncompared: Sequence[NotCompared], why: Words | None) -> Sequence[NotCompared]:
-    """The fields that were not compared, with the reason for which this pair's data sets were not."""
+    """Uncompared fields; those of data sampling get `why` as their reason."""
     if why is None:
         return uncompared
     return [entry._replace(reason=why) if entry.field == SAMPLES else entry for entry in uncompared]
@@ -104,6 +104,7 @@ def samples_of(a: Config, b: Config) -> Samples | Words:
 
 
 def _run_of(config: Config) -> _Run:
+    """Data settings of a file; raises `_NotDrawnError` if its samples cannot be drawn."""
     given = next((key for key in _OTHER_DATA if config.value(key)), None)
     if given is not None:
         raise _NotDrawnError(say.samples_of_another_kind(key=given))
@@ -111,6 +112,7 @@ def _run_of(config: Config) -> _Run:
 
 
 def _decided_value(config: Config, key: str) -> Value:
+    """Value of a key; raises `_NotDrawnError` if the file leaves it undecided."""
     setting = config.settings.get(key)
     if setting is not None and not setting.decided:
         raise _NotDrawnError(say.samples_undecided(key=setting.flag or key))
@@ -118,6 +120,7 @@ def _decided_value(config: Config, key: str) -> Value:
 
 
 def _megatron(config: Config) -> _Run:
+    """Data settings of a launch for Megatron's GPT data set; raises if its order or a value is unsupported."""
     order = _decided_value(config, "dataloader_type") or "single"
     if order not in ("single", "cyclic"):
         raise _NotDrawnError(say.samples_of_another_kind(key=f"dataloader_type {order}"))
@@ -150,6 +153,7 @@ _OWN_SETTINGS = re.compile(r".*(path|cache).*|tokenizer|seq_length|eod|pad|split
 
 
 def _mindformers(config: Config) -> _Run:
+    """Data settings of a YAML for the blended data set; raises if another loader is configured."""
     dynamic = config.dialect == "dynamic"
     base = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
     loader = config.value(f"{base}.type")
@@ -188,7 +192,7 @@ def _section_settings(config: Config, section: str) -> dict[str, Value]:
 
 
 def _columns(told: Mapping[str, Value]) -> list[str]:
-    """The columns that the samples have, where the file names none."""
+    """Column names of the samples if the file lists none."""
     columns = ["input_ids", "labels", "loss_mask", "position_ids"]
     if told.get("create_compressed_eod_mask"):
         return [*columns, "actual_seq_len"]
@@ -196,20 +200,23 @@ def _columns(told: Mapping[str, Value]) -> list[str]:
 
 
 def _whole(value: Value) -> int | None:
+    """The value if it is a positive whole number, else None."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 def _text(value: Value) -> str | None:
+    """The value if it is text, else None."""
     return value if isinstance(value, str) else None
 
 
 def _as_list(value: Value) -> list[str] | None:
+    """Entries of a value as texts; None if there are none."""
     entries = value if isinstance(value, (list, tuple)) else [] if value is None else [value]
     return [str(entry) for entry in entries] or None
 
 
 def _token(config: Config, value: Value) -> int | None:
-    """A token of the vocabulary; -1 for one that never occurs, None where the file does not say."""
+    """Token number; -1 for a token that never occurs, None if the file does not set one."""
     size = recipe_of(config).value(VOCABULARY)
     if not isinstance(value, int):
         return None
@@ -217,6 +224,7 @@ def _token(config: Config, value: Value) -> int | None:
 
 
 def _sample_plans(a: _Run, b: _Run) -> Samples:
+    """Plans that let both frameworks draw small, comparable samples, and the sizes that were reduced."""
     given = a, b = _complete_run(a, b), _complete_run(b, a)
     names = _names(_paths(a), _paths(b))
     if not names[0] or not names[1]:
@@ -253,12 +261,12 @@ def _sample_plans(a: _Run, b: _Run) -> Samples:
 
 
 def _amount(samples: int, batch: int, small: int, steps: int) -> int:
-    """The samples of a small run; what makes no whole step stays so."""
+    """Number of samples of a small run, with the same remainder that does not fill a step."""
     return steps * small + int(samples % batch > 0 and small > 1)
 
 
 def _complete_run(run: _Run, other: _Run) -> _Run:
-    """A file's settings, completed by the other file's: both models are given these alike, too."""
+    """Data settings of a file with gaps filled from the other file."""
     if run.words is None:
         run = run._replace(words=other.words, own=other.own, split=other.split)
     pad = other.pad if run.pad is None else run.pad
@@ -272,13 +280,14 @@ def _complete_run(run: _Run, other: _Run) -> _Run:
 
 
 def _both_numbers(one: int | None, other: int | None) -> tuple[int, int]:
+    """Both numbers; raises `_NotDrawnError` if one is missing."""
     if one is None or other is None:
         raise _NotDrawnError(say.samples_of_no_number())
     return one, other
 
 
 def _paths(run: _Run) -> list[str]:
-    """The paths among the words; of as many numbers and paths in turn the numbers are weights."""
+    """Data paths without the weights between them."""
     words = run.words or []
     try:
         return list(blend_of(words).prefixes)
@@ -287,7 +296,7 @@ def _paths(run: _Run) -> list[str]:
 
 
 def _names(*each: Sequence[str]) -> list[dict[str, str]]:
-    """Path → a name for what tells it apart in its own file: its last part, or as many of them as that takes."""
+    """Short unique name of each path: its last part, or more parts if needed."""
     parts = 0
     while True:
         parts += 1
@@ -297,7 +306,7 @@ def _names(*each: Sequence[str]) -> list[dict[str, str]]:
 
 
 def _shares(run: _Run) -> list[float]:
-    """The parts of the split: training's own share first, and what others there are."""
+    """Shares of the split, training first."""
     if run.own or run.split is None:
         return [1.0]
     try:
@@ -310,7 +319,7 @@ def _shares(run: _Run) -> list[float]:
 
 
 def _documents(given: Sequence[_Run], least: int) -> int:
-    """So many that each part of a split has some, and training's enough."""
+    """Number of documents, so that each part of the split has some and training at least `least`."""
     run = min(given, key=lambda one: min(_shares(one)))
     count = max(_LEAST_DOCUMENTS, least, math.ceil(_LEAST_OF_A_PART / min(_shares(run))))
     if count > _MOST_DOCUMENTS:
@@ -319,7 +328,7 @@ def _documents(given: Sequence[_Run], least: int) -> int:
 
 
 def _small_tokens(tokens: Sequence[int | None]) -> dict[int | None, int]:
-    """Tokens that mean something, in the small vocabulary: equal ones equal; 0 is what padding becomes, and stays."""
+    """Special tokens renumbered for the small vocabulary; equal tokens stay equal."""
     free = iter(range(_VOCABULARY - 1, 0, -1))
     known = dict.fromkeys(token for token in tokens if token is not None and token >= 0)
     small: dict[int | None, int] = {token: token and next(free) for token in known}
@@ -327,7 +336,7 @@ def _small_tokens(tokens: Sequence[int | None]) -> dict[int | None, int]:
 
 
 def _settings(run: _Run, names: Mapping[str, str], length: int, tokens: Mapping[int | None, int]) -> dict[str, Any]:
-    """The settings of the framework's own data set."""
+    """Settings of the framework's own data set for the small run, with small tokens and short length."""
     words = [names.get(word.strip(), word) for word in run.words or ()]
     end, pad = tokens.get(run.end, -1), tokens.get(run.pad, -1)
     split = None if run.own else run.split

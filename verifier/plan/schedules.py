@@ -63,7 +63,7 @@ def rates_of(a: Config, b: Config) -> Rates | None:
 
 
 def _steps(one: Curve, other: Curve, count: int) -> tuple[int, ...]:
-    """The ends of each curve's pieces, some between, and where the formulas of the curves part, first and most."""
+    """Steps at which rates are compared: ends of the curves' pieces, some between, and where the formulas differ."""
     last = count - 1
     apart = compare(one, other, count)
     turns = {piece.start for curve in (one, other) for piece in curve.pieces[1 : _TURNS + 1] if piece.start <= last}
@@ -73,6 +73,7 @@ def _steps(one: Curve, other: Curve, count: int) -> tuple[int, ...]:
 
 
 def _rate_plan(config: Config, steps: tuple[int, ...], trained: tuple[int, ...]) -> RatePlan:
+    """Arguments of the framework's own scheduler and the steps at which it is asked."""
     if config.framework == "megatron":
         return _megatron_rate_plan(megatron_parameters(config), steps, trained)
     given = mindformers_parameters(config)
@@ -130,7 +131,7 @@ class Scales(NamedTuple):
 
 
 def scales_of(a: Blueprint, b: Blueprint) -> Scales | None:
-    """The questions to both scalers; None if no scale moves and no constant one meets float16."""
+    """Plans for both loss scalers; None if both scales are constant and no side computes in float16."""
     sides = _scaler_settings(a), _scaler_settings(b)
     if None in sides:
         return None
@@ -146,7 +147,7 @@ def scales_of(a: Blueprint, b: Blueprint) -> Scales | None:
 
 
 def _scaler_settings(blueprint: Blueprint) -> Mapping[str, Any] | None:
-    """The settings of a side's scaler; None for a class that is not asked."""
+    """Settings of a side's loss scaler; None for a class that is not compared."""
     if blueprint.framework == "megatron":
         return {name: blueprint.model.get(name) for name in _ARGUMENTS}
     sense = blueprint.training.loss_scale
@@ -163,17 +164,19 @@ _ARGUMENTS = (
 
 
 def _computes_in_half(blueprint: Blueprint) -> bool:
+    """True if a blueprint computes in float16."""
     if blueprint.framework == "megatron":
         return bool(blueprint.model.get("fp16"))
     return blueprint.model["transformer"].get("compute_dtype") == "float16"
 
 
 def _moves(given: Mapping[str, Any]) -> bool:
-    """True if a scale follows overflows: `core/optimizer/__init__.py`, `nn/wrap/loss_scale.py`."""
+    """True if the loss scale changes after overflows."""
     return given.get("type") in _MOVING or bool(given.get("fp16") and not given.get("loss_scale"))
 
 
 def _constant_scale(given: Mapping[str, Any]) -> float:
+    """Constant loss scale of the settings; 1 if there is none."""
     for name in ("loss_scale", "scale_sense", "loss_scale_value"):
         if isinstance(given.get(name), (int, float)):
             return float(given[name])
@@ -181,7 +184,7 @@ def _constant_scale(given: Mapping[str, Any]) -> float:
 
 
 def _shorten_windows(settings: list[dict[str, Any]]) -> dict[int, tuple[int, int]]:
-    """Puts short windows in, equal ones equal and longer ones longer; what each moving side's was and became."""
+    """Shorten the growth windows of both scalers in place, preserving their order; returns old and new."""
     found: dict[int, tuple[int, int]] = {}
     names = [next((name for name in _WINDOWS.values() if name in given), "") for given in settings]
     whole = {
@@ -203,7 +206,7 @@ def _shorten_windows(settings: list[dict[str, Any]]) -> dict[int, tuple[int, int
 
 
 def _overflowing_steps(settings: list[dict[str, Any]], window: int) -> tuple[bool, ...]:
-    """Steps that overflow, so that growth, patience, halving and the end of it each show."""
+    """Flag for each step, chosen so that growth, patience and halving of the scale all show."""
     patience = min(_TOLERATED, max(int(given.get("hysteresis") or 1) for given in settings))
     highest = max(float(given.get("initial_loss_scale") or _constant_scale(given)) for given in settings)
     lowest = min(float(given.get("min_loss_scale") or 1.0) for given in settings)
@@ -228,7 +231,7 @@ _COMPRESSED = "train_dataset.data_loader.config.create_compressed_eod_mask"
 
 
 def separates_documents(*configs: Config) -> bool:
-    """True if one of the runs treats an end of a document as more than a token, and this can be run.
+    """True if a run treats document ends specially and this can be run on the machine.
 
     A mask that the attention kernel makes of the documents' lengths is an Ascend kernel's own.
     """
@@ -238,7 +241,7 @@ def separates_documents(*configs: Config) -> bool:
 
 
 def document_plans(a: Config, b: Config, vocabulary: int, pad: int | None) -> tuple[DocumentPlan, DocumentPlan]:
-    """The documents of both runs; ends that differ, or are the padding token, stay so when they shrink."""
+    """Document plans of both runs; end tokens that differ or equal the padding token stay so when reduced."""
     ends = _end_token(a), _end_token(b)
     padding = [recipe_of(config).value("tokenizer.pad_token") for config in (a, b)]
     small = _small_end_tokens(ends, padding, vocabulary, pad)
@@ -248,7 +251,7 @@ def document_plans(a: Config, b: Config, vocabulary: int, pad: int | None) -> tu
 
 
 def _end_token(config: Config) -> int | None:
-    """The token that ends a document; None where the file leaves it open, or says no token."""
+    """Token that ends a document; None if the file leaves it open or has none."""
     value = recipe_of(config).value(END_TOKEN)
     return value if isinstance(value, int) else None
 
@@ -264,6 +267,7 @@ def _small_end_tokens(
 
 
 def _document_plan(config: Config, end: int) -> DocumentPlan:
+    """Plan of document ends and the flags that reset positions, masks and losses there."""
     said = recipe_of(config)
     return DocumentPlan(end, *(said.value(field) is True for field in DOCUMENTS))
 
@@ -287,7 +291,7 @@ class Cuts(NamedTuple):
 
 
 def cuts_of_step(a: Config, b: Config) -> Cuts | None:
-    """Both cuts of as many samples, made small; None where the files cut alike, or a step has not as many samples."""
+    """Micro-batch splits of both files for the same samples; None if they split alike or have too few samples."""
     recipes = recipe_of(a), recipe_of(b)
     sizes, steps = ([recipe.value(field) for recipe in recipes] for field in (MICRO_BATCH_SIZE, _GLOBAL_BATCH_SIZE))
     one, other = sizes
@@ -302,7 +306,7 @@ def cuts_of_step(a: Config, b: Config) -> Cuts | None:
 
 
 def is_settled(field: str, a: Recipe, b: Recipe) -> bool:
-    """True if steps that agree show that a difference changes nothing.
+    """True if equal training steps prove that a difference in this field has no effect.
 
     A balancing loss of every micro batch may hide behind the tolerance.
     """
@@ -314,7 +318,7 @@ _EXPERTS: FieldName = "moe.num_experts"
 
 
 def one_side_forces(a: Config, b: Config) -> bool:
-    """True if both have experts and one run alone forces."""
+    """True if both models have experts and only one run forces balanced routing."""
     recipes = recipe_of(a), recipe_of(b)
     forced = [recipe.value(FORCED_BALANCE) is True for recipe in recipes]
     return forced[0] != forced[1] and all(recipe.value(_EXPERTS) for recipe in recipes)
@@ -332,6 +336,6 @@ DROPOUT: tuple[FieldName, ...] = ("model.hidden_dropout", "attention.dropout")
 
 
 def runs_dropout(*configs: Config) -> bool:
-    """True if one of the runs drops anything."""
+    """True if one of the runs has dropout above 0."""
     found = (recipe_of(config).value(field) for config in configs for field in DROPOUT)
     return any(isinstance(value, (int, float)) and value > 0 for value in found)

@@ -46,7 +46,7 @@ class Row(NamedTuple):
 
     @property
     def step(self) -> int:
-        """The step that a row of the loss is of."""
+        """Training step of a loss row, read from its name."""
         return int(self.name)
 
 
@@ -60,7 +60,7 @@ class InitialWeights(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The answer in one word."""
+        """One-word result of the comparison of initial weights."""
         return "not-compared" if not self.kinds else "differently" if self.different else "alike"
 
 
@@ -101,7 +101,7 @@ class Comparison(NamedTuple):
 
     @property
     def largest_logits(self) -> Row | None:
-        """The logits, which are one row; None where they were not compared."""
+        """Row of the logits, which there is one of; None if they were not compared."""
         return self.logits[0] if self.logits else None
 
     @property
@@ -129,7 +129,7 @@ _TOLD_FIRST = ("loss", "parts", "dropout", "padding", "training", "rates", "norm
 
 
 def first_difference(compared: Comparison, apart_from: Collection[tuple[str, str]] = ()) -> tuple[Stage, Row] | None:
-    """The most telling quantity that does not agree, with its stage, apart from those that differ in any case."""
+    """Most telling disagreement with its stage, ignoring quantities in `apart_from`."""
     own = {
         stage: [row for row in rows if (stage, row.name) not in apart_from]
         for stage, rows in compared.disagreements().items()
@@ -220,7 +220,7 @@ def compare_samples(a: WorkerAnswer, b: WorkerAnswer, plans: tuple[SamplePlan, S
 
 
 def _batch_row(name: str, a: WorkerAnswer, b: WorkerAnswer, samples: slice) -> Row:
-    """Some samples on both sides, as the first place where one parts, and the share of the places that do."""
+    """Row that compares sample batches: the first position that differs, and the share of positions that do."""
     apart = {
         kind: a.arrays[f"samples/{kind}"][samples] != b.arrays[f"samples/{kind}"][samples]
         for kind in ("tokens", "labels", "counted")
@@ -236,6 +236,7 @@ def _batch_row(name: str, a: WorkerAnswer, b: WorkerAnswer, samples: slice) -> R
 
 
 def _scale_rows(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterable[Row]:
+    """Rows of the loss scale by step."""
     for step, (one, two) in enumerate(zip(a.values.get("scales", ()), b.values.get("scales", ()), strict=False)):
         yield _row(str(step), one, two, tolerance)
 
@@ -256,6 +257,7 @@ def _row(name: str, a: float | None, b: float | None, tolerance: float, floor: f
 
 
 def _structure(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
+    """Rows for parameters that only one model has, or whose shapes differ."""
     ours, theirs = a.values["shapes"], b.values["shapes"]
     for name in dict.fromkeys((*ours, *theirs)):
         here, there = ours.get(name), theirs.get(name)
@@ -269,10 +271,12 @@ def _structure(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
 
 
 def _count(shape: Any) -> float | None:
+    """Number of elements of a shape."""
     return None if shape is None else float(math.prod(shape))
 
 
 def _losses(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Rows of the loss at each step, and of the extra losses at the first step."""
     losses: list[Row] = []
     parts: list[Row] = []
     for step, (one, two) in enumerate(zip(a.values.get("losses", ()), b.values.get("losses", ()), strict=False), 1):
@@ -288,6 +292,7 @@ def _losses(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> tuple[tuple[R
 
 
 def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float, key: str = "logits") -> Iterable[Row]:
+    """Row with the largest difference of the logits, relative to the largest logit."""
     ours, theirs = a.arrays.get(key), b.arrays.get(key)
     if ours is None or theirs is None:
         return
@@ -327,16 +332,19 @@ def _common_arrays(a: WorkerAnswer, b: WorkerAnswer, prefix: str) -> Iterable[tu
 
 
 def _floor(a: WorkerAnswer, b: WorkerAnswer) -> float:
+    """Smallest gradient norm that counts, as a share of the global norm."""
     total = sum(_norm(x) ** 2 + _norm(y) ** 2 for _, x, y in _common_arrays(a, b, "gradient/"))
     return FLOOR_SHARE * math.sqrt(total / 2)
 
 
 def _gradients(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    """Rows of each parameter's gradient norm."""
     for name, ours, theirs in _common_arrays(a, b, "gradient/"):
         yield _row(name, _norm(ours), _norm(theirs), tolerance, floor)
 
 
 def _elements(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) -> Iterable[Row]:
+    """Rows of the largest difference between gradient elements."""
     for name, ours, theirs in _common_arrays(a, b, "gradient/"):
         largest = max(float(abs(ours).max()), float(abs(theirs).max()))
         scale = max(largest, floor / math.sqrt(ours.size))
@@ -345,6 +353,7 @@ def _elements(a: WorkerAnswer, b: WorkerAnswer, floor: float, tolerance: float) 
 
 
 def _steps(a: WorkerAnswer, b: WorkerAnswer, parts: tuple[str, ...], tolerance: float) -> Iterable[Row]:
+    """Rows of loss, norm and rate of each training step."""
     for step, (one, two) in enumerate(zip(a.values.get("steps", ()), b.values.get("steps", ()), strict=False), 1):
         for part in parts:
             yield _row(f"step {step} {part}", one[part], two[part], tolerance)
@@ -357,6 +366,7 @@ def _clipping_rows(a: WorkerAnswer, b: WorkerAnswer, tolerance: float) -> Iterab
 
 
 def _update_rows(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
+    """Rows of each parameter's update, by the norm of the difference."""
     for name, ours, theirs in _common_arrays(a, b, "update/"):
         size = max(_norm(ours), _norm(theirs))
         difference = _norm(ours - theirs) / size if size else 0.0
@@ -364,6 +374,7 @@ def _update_rows(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
 
 
 def _expert_bias(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
+    """Rows of the expert biases' largest difference."""
     for name, ours, theirs in _common_arrays(a, b, "expert_bias/"):
         largest = max(float(abs(ours).max()), float(abs(theirs).max()), 1e-12)
         difference = float(abs(ours - theirs).max()) / largest
@@ -371,6 +382,7 @@ def _expert_bias(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
 
 
 def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float], *, loaded: bool) -> Iterable[Row]:
+    """Rows that compare mean and spread of initial weights by kind of parameter, within statistical noise."""
     ours, theirs = _kinds(a.values.get("initialisation", {})), _kinds(b.values.get("initialisation", {}))
     for kind, (count, total, squares) in ours.items():
         if kind not in theirs:
@@ -395,6 +407,7 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
 
 
 def _kinds(each: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, float, float]]:
+    """Statistics summed by kind of parameter; numbers in names become `*`."""
     found: dict[str, tuple[float, float, float]] = {}
     for name, entry in each.items():
         kind = re.sub(r"\.\d+", ".*", name)
@@ -404,6 +417,7 @@ def _kinds(each: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, fl
 
 
 def _spread(count: float, total: float, squares: float) -> float:
+    """Standard deviation from count, sum and sum of squares."""
     return math.sqrt(max(0.0, squares / count - (total / count) ** 2))
 
 
@@ -435,7 +449,7 @@ class NotCompared(NamedTuple):
     """It would, and the configuration accepts it."""
 
     def said(self, language: str) -> str:
-        """The reason in a language."""
+        """Reason in a language."""
         return text_in(self.reason, language)
 
 
@@ -487,7 +501,7 @@ def locate_without_trace(compared: Comparison) -> Divergence | None:
 
 
 def _of_the_update(wrong: Mapping[str, tuple[Row, ...]], *, updates_agree: bool) -> Divergence | None:
-    """The divergence of models whose first passes agree."""
+    """Divergence of models that agree in the first pass and differ after an update."""
     if "clipping" in wrong:
         return Divergence("clipping", "update")
     steps = {row.name for stage in ("norms", "training") for row in wrong.get(stage, ())}
@@ -505,12 +519,12 @@ def _of_the_update(wrong: Mapping[str, tuple[Row, ...]], *, updates_agree: bool)
 
 
 def _biases_lead(wrong: Mapping[str, tuple[Row, ...]]) -> bool:
-    """True if the experts' biases part by themselves: weights updated otherwise send tokens to other experts."""
+    """True if expert biases differ although weights do not, so that they are the cause."""
     return "expert_bias" in wrong and not {"optimizer", "rates"} & wrong.keys()
 
 
 def _structural(row: Row, compared: Comparison) -> str:
-    """The largest module of which one side has nothing, or the module whose parameter has another shape."""
+    """Module of a parameter with another shape; for a missing one, the largest module that is missing whole."""
     module = _module_of(row.name)
     if row.a is not None and row.b is not None:
         return module
@@ -528,7 +542,7 @@ def _structural(row: Row, compared: Comparison) -> str:
 
 
 def _first_pass_differs(compared: Comparison) -> bool:
-    """True if the models part before any update."""
+    """True if the models differ before any update."""
     stages = ("logits", "parts", "gradients", "elements", "dropout", "padding")
     first = any(not row.agrees for row in compared.loss[:1])
     return first or any(stage in compared.disagreements() for stage in stages)
@@ -550,6 +564,7 @@ def locate_in_trace(
 
 
 def _first_divergence(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) -> Divergence | None:
+    """Place at which two models first differ: forward modules, then losses, then gradients."""
     forward = _first_forward_divergence(a.arrays, b.arrays)
     if forward is not None:
         return Divergence(forward, "forward")
@@ -570,6 +585,7 @@ def _first_divergence(a: WorkerAnswer, b: WorkerAnswer, compared: Comparison) ->
 def _first_forward_divergence(
     a: Mapping[str, Array], b: Mapping[str, Array], allowed: float = OUTPUT_TOLERANCE
 ) -> str | None:
+    """First module whose output differs; its parent if already its inputs differ."""
     theirs = {_megatron_name(key): array for key, array in b.items()}
     for module, turn, ours, others in _paired_outputs(a, theirs):
         if _agree(ours, others, allowed, laid_out=module.endswith(_LAID_OUT)):
@@ -604,7 +620,7 @@ def output_rows(a: Mapping[str, Array], b: Mapping[str, Array]) -> tuple[Row, ..
 
 
 def _distance(ours: Array, others: Array, *, laid_out: bool) -> float:
-    """The largest difference of two arrays, relative to their largest number."""
+    """Largest difference of two arrays, relative to the largest number; `laid_out` compares them sorted."""
     import numpy as np
 
     if laid_out:
@@ -618,6 +634,7 @@ def _agree(ours: Array, others: Array, allowed: float, *, laid_out: bool) -> boo
 
 
 def _inputs_agree(a: Mapping[str, Array], b: Mapping[str, Array], module: str, turn: str, allowed: float) -> bool:
+    """True if a module's inputs agree, or were not recorded on both sides."""
     ours, others = a.get(f"{_TRACE}input/{module}/{turn}/0"), b.get(f"{_TRACE}input/{module}/{turn}/0")
     if ours is None or others is None or ours.size != others.size:
         return True
@@ -633,6 +650,7 @@ def _outputs(traced: Mapping[str, Array], module: str, turn: str) -> Array:
 
 
 def _in_order(traced: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
+    """Module and turn of each recorded output, in running order."""
     prefix = f"{_TRACE}order/"
     keys = sorted((int(array), key) for key, array in traced.items() if key.startswith(prefix))
     for _order, key in keys:
@@ -641,6 +659,7 @@ def _in_order(traced: Mapping[str, Array]) -> Iterator[tuple[str, str]]:
 
 
 def _megatron_name(key: str) -> str:
+    """Trace key with the latent attention's names replaced by Megatron-Core's."""
     for theirs, ours in _LATENT_NAMES:
         key = key.replace(theirs + "/", ours + "/")
     return key
@@ -660,5 +679,6 @@ def _last_backward_divergence(a: Mapping[str, Array], compared: Comparison) -> s
 
 
 def _module_of(parameter: str) -> str:
+    """Module of a parameter; single experts become `.experts`."""
     module = parameter.rpartition(".")[0]
     return re.sub(r"\.experts\.local_experts\.\d+\..*", ".experts", module)

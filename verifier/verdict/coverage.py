@@ -145,12 +145,12 @@ _RUN = tuple(dict.fromkeys(field for row in MODULES for field in row.fields if f
 
 
 def is_given_alike(field: str, values: Sequence[Value]) -> bool:
-    """True if both models are given this alike, and a file says nothing else: it leaves it out."""
+    """True for a field that is an input of both models and that one file leaves unset."""
     return field in GIVEN_ALIKE and None in values
 
 
 def runs_token_weights(*configs: Config) -> bool:
-    """True if the weighting of tokens is run: eager MindSpore cannot differentiate a loss per token.
+    """True if the run tests the weighting of tokens; some trainers cannot do this.
 
     The dynamic graph's trainer of 1.9 takes all samples of a step at once, which weighs every token alike.
     """
@@ -160,13 +160,13 @@ def runs_token_weights(*configs: Config) -> bool:
 
 
 def takes_micro_batches(*configs: Config) -> bool:
-    """True if each trainer averages over its micro batches one by one."""
+    """True if both trainers average each micro batch by itself."""
     dynamic = [one for one in configs if one.framework == "mindformers" and one.dialect == DYNAMIC]
     return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
 
 
 def draws_uneven_batches(*configs: Config) -> bool:
-    """True if micro batches with unequal numbers of tokens that count show something of these files.
+    """True if micro batches with different token counts can reveal a difference between these files.
 
     Not if a trainer takes the whole step at once; nor if only one side averages over the tokens of a step, and no file
     masks any: both averages are then the same.
@@ -195,7 +195,7 @@ _WHOLE = Reach()
 
 
 def micro_batches_of(a: Config, b: Config) -> schedules.Cuts | None:
-    """Each side's cut of a step, if the files cut it differently and tokens weigh as both files say."""
+    """Split of a step into micro batches for each side; None if both files split alike."""
     return schedules.cuts_of_step(a, b) if runs_token_weights(a, b) else None
 
 
@@ -205,7 +205,7 @@ def runs_forced_routing(a: Config, b: Config) -> bool:
 
 
 def reach_of(a: Config, b: Config) -> Reach:
-    """The coverage of these files' run."""
+    """Flags of what the small run of these files covers."""
     known = all(config.framework != "mindformers" or kept_type(config) is not None for config in (a, b))
     a_step = micro_batches_of(a, b) is not None
     return Reach(runs_token_weights(a, b), schedules.separates_documents(a, b), a_step, known)
@@ -273,7 +273,7 @@ def undecided_fields(a: Config, b: Config) -> dict[str, Values]:
 
 
 def unread_arguments(configs: Sequence[Config]) -> list[NotCompared]:
-    """Words of a launch that may be flags and that nobody can read: what ran is the model without them."""
+    """Words of a launch that accmap cannot read and that may be flags; the model ran without them."""
     return [NotCompared(word, problem.words()) for config in configs for word, problem in unresolved_words(config)]
 
 
@@ -293,6 +293,7 @@ def unchecked_fork_flags(configs: Sequence[Config]) -> list[NotCompared]:
 
 
 def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[str]:
+    """Fork-specific flags in a launch for which accmap has no checked fact."""
     name = next((one for one in CHECKED if fork.name.startswith(f"{one}-")), "") if fork.file is None else ""
     facts, changed = _facts_of(name, fork), CHANGED.get(name, "").split()
     for setting in explicit_of(config.settings):
@@ -303,7 +304,7 @@ def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[str]:
 
 
 def _facts_of(name: str, fork: Dialect) -> list[tuple[list[str], str]]:
-    """The checked arguments of a fork's version, each group with its condition."""
+    """Checked arguments of a fork's version, each group with its condition."""
     order, version = dialect_versions(name), fork.name.removeprefix(f"{name}-")
     return [
         (one["arguments"].split(), one.get("when", ""))
@@ -399,7 +400,7 @@ def _unknown_arguments(configs: Sequence[Config]) -> Iterator[NotCompared]:
 
 
 def _counts(field: FieldName, a: Recipe, b: Recipe) -> bool:
-    """True if a difference in a field changes numbers, as far as that can be read."""
+    """True if a difference in the field changes numbers, as far as known."""
     return vocabulary()[field].impact == "numerics" and counts(field, a, b) is not False
 
 
@@ -409,7 +410,7 @@ def _may_hide(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 
 def _by_rules(a: Recipe, b: Recipe, findings: Findings) -> Iterator[tuple[FieldName | None, NotCompared, bool]]:
-    """Fields whose values differ by the linter, or keys without one, each with True if that is certain.
+    """Differing fields or keys according to the linter; True beside those that are certain.
 
     What a rule says of one file counts, too, where the other file's value is another.
     """
@@ -428,7 +429,7 @@ def _by_rules(a: Recipe, b: Recipe, findings: Findings) -> Iterator[tuple[FieldN
 
 
 def _value(recipe: Recipe, field: FieldName) -> Value:
-    """A field's value; one that a side leaves open behaves as the neutral one does."""
+    """Value of a field; an unset one gets the neutral value."""
     value = recipe.value(field)
     return vocabulary()[field].default if value is None else value
 
@@ -468,6 +469,7 @@ def differs(name: str, a: Config, b: Config) -> bool:
 
 
 def _written_dialect(config: Config) -> str | None:
+    """Dialect of a MindSpore Transformers file; None for a launch."""
     return config.dialect if config.framework == "mindformers" else None
 
 
@@ -492,7 +494,7 @@ def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ())
 
 
 def _without_field(a: Recipe, b: Recipe) -> Iterator[DifferingSetting]:
-    """Keys that no field takes up and that are known to change numbers, with both values."""
+    """Differing keys without a recipe field that change numbers, with both values."""
     sure = {entry.key for recipe in (a, b) for entry in recipe.unmapped if entry.sure and entry.impact == "numerics"}
     for row in differences(a, b):
         written = row.a or row.b
@@ -520,6 +522,7 @@ def _is_listed(
     asked: Collection[str],
     reach: Reach,
 ) -> bool:
+    """True if a field that the run does not cover must be listed, by the condition in its table row."""
     always = {
         "always": True,
         "without rates": "rates" not in asked,
@@ -542,12 +545,13 @@ def _is_listed(
 
 
 def _is_set(field: FieldName, recipe: Recipe) -> bool:
+    """True if the recipe's value differs from the field's default."""
     value = recipe.value(field)
     return value is not None and not is_equal_field(field, value, vocabulary()[field].default)
 
 
 def _both_values(field: FieldName, recipes: tuple[Recipe, Recipe]) -> Values | None:
-    """Both values where both sides say one and they differ."""
+    """Values of both sides if both set one and they differ."""
     values = Values(*(recipe.value(field) for recipe in recipes))
     return None if None in values or is_equal_field(field, *values) else values
 
@@ -595,7 +599,7 @@ _DYNAMIC = (
 def known_ratios(
     sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any], config: Config
 ) -> dict[str, float]:
-    """Megatron-LM's deviation over the other's, by the kind of parameter, where no setting makes them equal.
+    """Known ratio of initial spreads between the frameworks, by kind of parameter, that no setting can equalize.
 
     Experts' second matrix: MindSpore Transformers does not divide. The shared experts' gate: it takes MindSpore's own
     deviation for a Dense layer, 1/√(3·width) (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5).
@@ -617,12 +621,13 @@ def known_ratios(
 
 
 def _in_blocks(ratios: Mapping[str, float]) -> Iterator[tuple[str, float]]:
+    """Ratios repeated under the name of each kind of block."""
     for block in _BLOCKS:
         for name, ratio in ratios.items():
             yield f"{block}.{name}", ratio
 
 
 def _deviation(script: Mapping[str, Any]) -> float:
-    """`arguments.py:_add_initialization_args`: 0.02 where nothing is said."""
+    """Standard deviation of the initialization; 0.02 if the launch sets none."""
     given = script.get("init_method_std")
     return float(given) if isinstance(given, (int, float)) else 0.02

@@ -76,17 +76,17 @@ class AsWritten(NamedTuple):
 
     @property
     def unit(self) -> float:
-        """The unit that errors are told in."""
+        """Rounding unit in which errors are expressed."""
         return max(ULP[name] for name in self.types)
 
     @property
     def agrees(self) -> bool:
-        """True if both sides round alike."""
+        """True if the errors of both sides are of similar size."""
         return not self.failures and all(row.agrees for row in self.errors)
 
     @property
     def agreement(self) -> bool | None:
-        """True if it agrees; None where it could not be computed."""
+        """True if both sides round alike; None if it could not be computed."""
         return None if self.failures else self.agrees
 
 
@@ -98,7 +98,7 @@ def run_native_dtypes(
     *,
     routes: bool,
 ) -> AsWritten:
-    """Both sides as written and in float32; where tokens choose experts, the first seed that agrees."""
+    """Rounding errors of both sides in their own types, against float32; with experts, of the first agreeing seed."""
     names = (_compute_dtype(configs[0]), _compute_dtype(configs[1]))
     found = AsWritten(names, places=tuple(differing_types(configs, PLACES)))
     ties: list[int] = []
@@ -119,6 +119,7 @@ def run_native_dtypes(
 
 
 def _failures(processes: Sequence[Worker], answers: Sequence[WorkerAnswer | WorkerFailure]) -> dict[str, WorkerFailure]:
+    """Failures of the sides, by framework."""
     each = zip(processes, answers, strict=True)
     return {process.framework: one for process, one in each if isinstance(one, WorkerFailure)}
 
@@ -126,6 +127,7 @@ def _failures(processes: Sequence[Worker], answers: Sequence[WorkerAnswer | Work
 def _with_errors(
     found: AsWritten, processes: Sequence[Worker], exact: Sequence[WorkerAnswer], rounded: Sequence[WorkerAnswer]
 ) -> AsWritten:
+    """Result with rounding errors and stand-ins added."""
     stand_ins = {process.framework: one.values["stand_ins"] for process, one in zip(processes, rounded, strict=True)}
     return found._replace(errors=rounding_errors(exact, rounded, found.types), stand_ins=stand_ins)
 
@@ -141,13 +143,13 @@ def jobs_as_written(job: Job, *, routes: bool) -> list[Job]:
 
 
 def _both_passes(job: Job, seed: int) -> tuple[Job, Job]:
-    """The first pass in float32 and in the file's own types."""
+    """Two jobs: the first pass in float32, and in the file's own types."""
     plain = _first_pass(job, seed)
     return plain, plain._replace(blueprint=plain.blueprint._replace(as_written=True))
 
 
 def _first_pass(job: Job, seed: int) -> Job:
-    """The loss and its gradients alone, of weights on the bfloat16 grid, in float32."""
+    """Job for loss and gradients only, in float32, with weights that bfloat16 can hold."""
     inputs = tuple(plan._replace(seed=plan.seed + seed) for plan in job.inputs[:1])
     blueprint = job.blueprint._replace(rounded=True)
     return job._replace(
@@ -178,6 +180,7 @@ def rounding_errors(
 def _error(
     key: str, exact: Sequence[WorkerAnswer], rounded: Sequence[WorkerAnswer], unit: float, floor: float
 ) -> Error:
+    """Rounding errors of one array on both sides, in units, and whether they are similar."""
     (a, b), (low_a, low_b) = ([one.arrays[key] for one in each] for each in (exact, rounded))
     size = max(_norm(a), floor) or 1.0
     row = Error(
@@ -192,6 +195,7 @@ def _error(
 
 
 def _is_similar(row: Error, kind: str) -> bool:
+    """True if the larger error is at most a known multiple of the smaller."""
     larger, smaller = max(row.a, row.b), min(row.a, row.b)
     return math.isfinite(larger) and larger <= ALIKE[kind] * max(smaller, _SILENT)
 
@@ -207,12 +211,12 @@ def _median(values: Sequence[float]) -> float:
 
 
 def types_to_blame(found: AsWritten, configs: tuple[Config, Config]) -> list[DifferingSetting]:
-    """The types that differ: the compute type, and those of single places."""
+    """Data-type settings that differ: the compute type and those of single modules."""
     return [*differing_types(configs), *found.places]
 
 
 def differing_types(configs: tuple[Config, Config], every: Sequence[FieldName] = (COMPUTE,)) -> list[DifferingSetting]:
-    """Those of the types that the files say differently, with both values."""
+    """Data-type settings with different values, with both values."""
     recipes = recipe_of(configs[0]), recipe_of(configs[1])
     rows = {field: row for field in every if (row := difference_of(field, *recipes)) is not None}
     return [
@@ -223,12 +227,12 @@ def differing_types(configs: tuple[Config, Config], every: Sequence[FieldName] =
 
 
 def has_differing_places(configs: tuple[Config, Config]) -> bool:
-    """True if the files differ in a type of a single place alone, which no pass in float32 can show."""
+    """True if the files differ only in a data type of a single module, which float32 cannot show."""
     return bool(differing_types(configs, PLACES)) and not differing_types(configs)
 
 
 def undecided_types(found: AsWritten | None) -> list[NotCompared]:
-    """The compute type that a CPU could not run, and the types of single places that differ."""
+    """Compute type that the CPU could not run, and differing types of single modules."""
     if found is None:
         return []
     if not found.failures:
@@ -240,7 +244,7 @@ def undecided_types(found: AsWritten | None) -> list[NotCompared]:
 
 
 def without_types(uncompared: Sequence[NotCompared], found: AsWritten | None) -> list[NotCompared]:
-    """The fields that are not compared, without the types that were run as written."""
+    """Uncompared fields, minus the types that were run as written."""
     if found is None or found.failures:
         return list(uncompared)
     return [entry for entry in uncompared if entry.field not in (COMPUTE, *PLACES)]

@@ -53,7 +53,7 @@ class InputPlan(NamedTuple):
 
     @property
     def padding_token(self) -> int | None:
-        """The first token that stands there to be masked."""
+        """First token that the plan includes to be masked as padding; None without one."""
         return self.include[0] if self.include else None
 
 

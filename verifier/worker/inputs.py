@@ -84,7 +84,7 @@ def stored_weights(path: str, shapes: Mapping[str, Sequence[int]], *, rounded: b
 
 
 def draw_gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Array:
-    """A gradient for the optimizer probe: sizes from 1e-7 to 1, signs that change, never near zero."""
+    """Random gradient for the optimizer test: sizes 1e-7 to 1, both signs, never near zero."""
     source = _generator(f"{name}/{step}", seed)
     sizes = 10.0 ** source.uniform(-7, 0, shape)
     signs = np.where(source.uniform(size=shape) < 0.5, -1.0, 1.0)
@@ -92,7 +92,7 @@ def draw_gradient(name: str, shape: Sequence[int], seed: int, step: int) -> Arra
 
 
 def draw_tokens(plan: InputPlan) -> Tokens:
-    """A batch without the tokens `avoid`; each of `include` stands at a few places of it."""
+    """Random batch without the tokens `avoid`, and with each of `include` at a few places."""
     source = np.random.default_rng(plan.seed)
     allowed = np.setdiff1d(np.arange(plan.vocabulary), [*plan.ends, *plan.avoid])
     found = source.choice(allowed, (plan.batch, plan.sequence + 1)).astype(np.int32)
@@ -108,7 +108,7 @@ def draw_tokens(plan: InputPlan) -> Tokens:
 
 
 def thinning_tokens(plan: InputPlan) -> Tokens:
-    """Samples of which each counts fewer tokens than the one before, down to half: every cut weighs them otherwise."""
+    """Batch in which each sample counts fewer tokens than the one before: every split weighs them differently."""
     found = draw_tokens(plan)
     left = np.linspace(plan.sequence, plan.sequence // 2, plan.batch).astype(int)
     return found._replace(counted=found.counted * (np.arange(plan.sequence) < left[:, None]).astype(np.float32))
@@ -121,7 +121,7 @@ def split_batch(batch: Tokens, size: int) -> list[Tokens]:
 
 
 def arrange_samples(batch: Tokens, laid_out: Callable[[Array], tuple[Array, Array, Array]]) -> Tokens:
-    """The batch with the mask, the weights and the positions that a data set gives each of its samples."""
+    """Batch with masks, counted tokens and positions from `laid_out`, applied to each sample."""
     masks, counted, positions = zip(*map(laid_out, batch.tokens), strict=True)
     return batch._replace(
         counted=(batch.counted * np.stack(counted)).astype(np.float32),
@@ -152,7 +152,7 @@ _INT32 = 4
 
 
 def write_corpora(plan: SamplePlan, folder: str) -> None:
-    """A `.bin` and an `.idx` for each of the plan's corpora: documents of unequal length, drawn by its number."""
+    """Write a `.bin` and an `.idx` file for each corpus, with documents of random length."""
     for name, number in plan.corpora.items():
         for ending, data in zip(("bin", "idx"), corpus_bytes(plan, number), strict=True):
             with open(os.path.join(folder, f"{name}.{ending}"), "xb") as stream:
@@ -174,7 +174,7 @@ def corpus_bytes(plan: SamplePlan, number: int) -> tuple[bytes, bytes]:
 
 
 def _index_bytes(tokens: Any, lengths: Any, ends: Any) -> bytes:
-    """`core/datasets/indexed_dataset.py:_IndexWriter`, the same in every version of both frameworks."""
+    """Content of an `.idx` file in the format of Megatron's `indexed_dataset.py`."""
     return b"".join((
         b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, _INT32, lengths.size, lengths.size + 1),
         lengths.astype("<i4").tobytes(),
@@ -188,7 +188,7 @@ INDEX_FUNCTIONS_LINE = "Python in place of the data sets' compiled index functio
 
 
 def provide_index_functions(name: str) -> bool:
-    """Make the module `name` importable; whether these functions stand in for it."""
+    """Make the module `name` of index builders importable; True if Python stand-ins replace the compiled ones."""
     try:
         found = importlib.import_module(name)
     except ImportError:
@@ -212,7 +212,7 @@ def build_sample_index(
     drop_last: bool = True,
     extra: int = 1,
 ) -> Array:
-    """`build_sample_idx`: the document of the shuffled line, and the offset in it, at which each sample begins."""
+    """Stand-in of `build_sample_idx`: document number and offset at which each sample begins."""
     tokens = epochs * tokens_per_epoch - extra
     count = tokens // length if drop_last else int(np.ceil(np.float32(tokens) / length))
     sizes_in_line = np.asarray(sizes)[documents].astype(np.int64)
@@ -234,7 +234,7 @@ def build_blending_indices(
     size: int,
     verbose: bool,
 ) -> None:
-    """`build_blending_indices`: each sample comes from the data set that lags furthest behind its share."""
+    """Stand-in of `build_blending_indices`: each sample comes from the data set furthest below its share."""
     del verbose
     shares = np.asarray(weights, dtype=np.float64)
     taken = np.zeros(count, dtype=np.int64)

@@ -59,7 +59,7 @@ class InertFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         self._made_of = made_of
 
     def find_spec(self, fullname: str, *_where: object) -> importlib.machinery.ModuleSpec | None:
-        """A package for every name below its own."""
+        """Spec that makes any module below the inert package importable."""
         if fullname.partition(".")[0] != self._name:
             return None
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
@@ -69,7 +69,7 @@ class InertFinder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return self._made_of(spec.name)
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """There is nothing to run."""
+        """Do nothing: an inert module has no code."""
 
 
 _HYPER_PARALLEL = "hyper_parallel"
@@ -131,13 +131,13 @@ _HYPER_PARALLEL_FUNCTIONS: dict[str, Any] = {
 
 
 def install_hyper_parallel() -> None:
-    """Let the process import the inert package, if it has no real one."""
+    """Make an empty `hyper_parallel` package importable, unless a real one is installed."""
     if importlib.util.find_spec(_HYPER_PARALLEL) is None:
         sys.meta_path.append(InertFinder(_HYPER_PARALLEL, _HyperParallel))
 
 
 def used_hyper_parallel() -> set[str]:
-    """The name of the stand-in where the inert package was imported."""
+    """Stand-in's name if the inert package was imported."""
     return set(HYPER_PARALLEL) if isinstance(sys.modules.get(_HYPER_PARALLEL), _HyperParallel) else set()
 
 
@@ -170,7 +170,7 @@ class _Triton(types.ModuleType):
 
 @contextlib.contextmanager
 def inert_triton() -> Generator[None]:
-    """Importing Triton gives the inert one in the block, and nothing of it stays behind."""
+    """Context in which Triton imports as an empty package, removed again afterwards."""
     finder = InertFinder(_TRITON, _Triton)
     sys.meta_path.insert(0, finder)
     try:
@@ -182,7 +182,7 @@ def inert_triton() -> Generator[None]:
 
 
 def import_without_triton(name: str) -> tuple[types.ModuleType, bool]:
-    """A module, and whether it took the inert Triton to import it."""
+    """Imported module, and True if it needed the inert Triton."""
     try:
         return importlib.import_module(name), False
     except ModuleNotFoundError as error:

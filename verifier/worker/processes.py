@@ -175,6 +175,7 @@ class Worker:
         return found
 
     def _answer(self, progress: Callable[[str], None]) -> WorkerAnswer | WorkerFailure:
+        """Wait for the worker's answer and report its stages; a failure kills the process or is passed on."""
         deadline = time.monotonic() + self.limits.seconds
         while True:
             line = self._line(deadline)
@@ -217,6 +218,7 @@ class Worker:
         return os.path.join(self._folder.name, f"{self._asked}.npz")
 
     def _load(self) -> Mapping[str, Any]:
+        """Arrays of the last answer, read from its file."""
         import numpy as np
 
         with open_regular(self._arrays_file()) as stream, np.load(stream, allow_pickle=False) as stored:
@@ -225,6 +227,7 @@ class Worker:
         return found
 
     def _line(self, deadline: float) -> dict[str, Any] | WorkerFailure:
+        """Next JSON line of the process; a failure if it ends, uses too much memory or takes too long."""
         process = self._process
         assert process is not None
         assert process.stdout is not None
@@ -255,6 +258,7 @@ class Worker:
             self._process.wait()
 
     def _tail(self) -> tuple[str, ...]:
+        """Last lines of the process's log."""
         self._log.flush()
         size = os.fstat(self._log.fileno()).st_size
         text = os.pread(self._log.fileno(), 16384, max(0, size - 16384)).decode("utf-8", "replace")
@@ -262,6 +266,7 @@ class Worker:
 
 
 def _resident_megabytes(process: int) -> float:
+    """Peak memory of a process in MB; 0 if it cannot be read."""
     try:
         with open_regular(f"/proc/{process}/status") as stream:
             for line in stream:
@@ -291,7 +296,7 @@ class Workers:
             worker.close()
 
     def worker(self, framework: str, copy: int = 0, place: Place = HERE) -> Worker:
-        """The process of a framework at a place; a second copy where both files are of the same one.
+        """Process of a framework at a place, reused unless it failed; `copy` counts processes of the same framework.
 
         One that has failed serves no other pair: after an error amid a backward pass MindSpore goes on counting what
         later passes do as part of it, and experts' loads double.

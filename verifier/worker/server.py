@@ -98,7 +98,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _where(error: BaseException) -> str:
-    """The innermost place of the framework's own code that the error passed through."""
+    """File and line of the framework's innermost frame in an error's traceback."""
     while error.__context__ is not None and str(error.__context__) in str(error):
         error = error.__context__  # it was raised anew with the class's name before it
     places = [
@@ -124,7 +124,7 @@ _CORE = 36
 
 @contextlib.contextmanager
 def one_core() -> Generator[None]:
-    """Keep every thread on the core that this one woke on; then let this one wake where there is room."""
+    """Context that pins all threads to one CPU core."""
     if not (hasattr(os, "sched_setaffinity") and os.path.isdir(_THREADS)):
         yield
         return

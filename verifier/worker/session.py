@@ -34,15 +34,15 @@ class Model(Protocol):
         ...
 
     def trained_names(self) -> set[str]:
-        """The names among them that the optimizer updates."""
+        """Names of the weights that the optimizer updates."""
         ...
 
     def load(self, weights: Mapping[str, Array]) -> None:
-        """Take these weights."""
+        """Set the model's weights."""
         ...
 
     def arrange(self, batch: inputs.Tokens) -> inputs.Tokens:
-        """The batch as the framework's own data set hands it on."""
+        """Batch as the framework's own data set delivers it."""
         ...
 
     def forward_pass(self, batch: inputs.Tokens) -> dict[str, float]:
@@ -62,7 +62,7 @@ class Model(Protocol):
         ...
 
     def set_gradients(self, gradients: Mapping[str, Array]) -> None:
-        """Take these gradients as if `backward` had left them."""
+        """Replace the gradients as if `backward` had computed them."""
         ...
 
     def start_optimizer(self, rate_factor: float) -> None:
@@ -86,7 +86,7 @@ class Model(Protocol):
         ...
 
     def trace(self, batch: inputs.Tokens) -> dict[str, Array]:
-        """`backward`, recorded: `input/…`, `output/…` and `slope/…` (gradient of the output) by module."""
+        """Recording of one `backward`: `input/…`, `output/…` and `slope/…` (gradient of the output) by module."""
         ...
 
 
@@ -115,7 +115,7 @@ class Parsing(Protocol):
     """A backend with a parser of its own for launches."""
 
     def parse_launches(self, blueprint: Blueprint) -> tuple[Blueprint, dict[str, Any] | None]:
-        """The blueprint with the model's arguments as the parser makes them, and what it makes of each launch.
+        """Blueprint with arguments as the real parser reads them, and the parse result of each launch.
 
         Where what runs holds no parser, the blueprint as it is and None.
         """
@@ -158,7 +158,7 @@ class Dropping(Protocol):
     """A model that drops what its file says, if it is asked to."""
 
     def drop_by_place(self) -> AbstractContextManager[None]:
-        """While the block runs, elements are dropped by their place."""
+        """Context in which dropout drops elements by position."""
         ...
 
 
@@ -170,7 +170,7 @@ class Outcome(NamedTuple):
 
 
 def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda _stage: None) -> Outcome:
-    """Build the job's model and run all that the job asks for."""
+    """Build the job's model, run every requested stage, and return values and arrays."""
     values: dict[str, Any] = {"versions": backend.versions()}
     arrays: dict[str, Array] = {}
     note("building")
@@ -215,7 +215,7 @@ def perform(job: Job, backend: Backend, *, note: Callable[[str], None] = lambda 
 
 
 def _weights_of(job: Job, shapes: Mapping[str, tuple[int, ...]], arrays: dict[str, Array]) -> dict[str, Array]:
-    """The weights that the seed draws or a file holds; they and the tokens are among the arrays if the job says so."""
+    """Weights drawn by the seed or read from a file; also stored in `arrays` if the job asks for that."""
     rounded = job.blueprint.rounded
     if job.weights:
         drawn = inputs.stored_weights(job.weights, shapes, rounded=rounded)
@@ -229,6 +229,7 @@ def _weights_of(job: Job, shapes: Mapping[str, tuple[int, ...]], arrays: dict[st
 
 
 def _build_model(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
+    """Model of the job; launches are first parsed by the backend's own parser if it has one."""
     blueprint = job.blueprint
     if isinstance(backend, Parsing):
         blueprint, values["parsed"] = backend.parse_launches(blueprint)
@@ -236,6 +237,7 @@ def _build_model(job: Job, backend: Backend, values: dict[str, Any]) -> Model:
 
 
 def _trace(job: Job, model: Model) -> dict[str, Array]:
+    """Trace of the first batch, with dropout by position if the job asks for it."""
     batch = _drawn_batch(model, job.inputs[0])
     if job.drops and isinstance(model, Dropping):
         with model.drop_by_place():
@@ -262,7 +264,7 @@ def _draw_samples(
     arrays: dict[str, Array],
     note: Callable[[str], None],
 ) -> None:
-    """Draws samples of the data set; that it refuses small corpora says nothing of the models."""
+    """Draw samples of the data set into `arrays`; a refusal of small corpora is noted and does not fail the job."""
     plan = job.blueprint.samples
     if plan is None or not isinstance(backend, Sampling):
         return
@@ -309,7 +311,7 @@ def _train(
 
 
 def _micro_batches(job: Job, model: Model, one: InputPlan, two: InputPlan) -> Sequence[inputs.Tokens]:
-    """Those of a step: as the side's file cuts it, or one and two where both cut alike."""
+    """Micro batches of one step: split as the side's file says, else `one` and `two`."""
     cut = job.blueprint.cut
     if cut is not None:
         return inputs.split_batch(model.arrange(inputs.thinning_tokens(one._replace(batch=cut.samples))), cut.size)
@@ -325,7 +327,7 @@ def _probe(
     values: dict[str, Any],
     arrays: dict[str, Array],
 ) -> None:
-    """The optimizer and the clipping on given gradients, where every setting shows."""
+    """Feed fixed gradients to the optimizer and to clipping, so that every setting has an effect."""
     model.load(drawn)
     norm = float(np.sqrt(sum(float(np.square(array, dtype=np.float64).sum()) for array in gradients.values())))
     forced = {name: (array * (job.forced_norm / norm)).astype(np.float32) for name, array in gradients.items()}
@@ -370,7 +372,7 @@ class Recorder:
         self._order = 0
 
     def record(self, name: str, given: Sequence[Array], found: Sequence[Array]) -> None:
-        """A module has run: note its tensors."""
+        """Store the input and output tensors of a module that ran."""
         turn = self._passes.get(name, 0)
         self._passes[name] = turn + 1
         tensors = [array for array in given if array is not None]
@@ -383,13 +385,13 @@ class Recorder:
         self._order += 1
 
     def slope(self, name: str, position: int, array: Array) -> None:
-        """The gradient of a module's output has arrived (the last pass first)."""
+        """Store the gradient of a module's output; backward passes arrive last first."""
         key = f"slope/{name}"
         turn = self._passes[name] - 1 - sum(1 for known in self.arrays if known.startswith(key + "/"))
         self.arrays[f"{key}/{max(turn, 0)}/{position}"] = array
 
     def keep(self, name: str, values: Mapping[str, float]) -> None:
-        """Plain numbers beside the tensors."""
+        """Store plain numbers beside the tensors."""
         for part, value in values.items():
             self.arrays[f"{name}/{part}"] = np.asarray(value)
 
@@ -399,7 +401,7 @@ def record_modules(
     hook: Callable[[Recorder, str], Any],
     backward: Callable[[], Mapping[str, float]],
 ) -> dict[str, Array]:
-    """The arrays that a pass leaves in a model's modules, each followed by a hook, and the losses of the pass."""
+    """Arrays recorded by hooks on all modules during `backward`, with its losses."""
     recorder = Recorder()
     hooks = [module.register_forward_hook(hook(recorder, name)) for name, module in modules if name]
     try:
