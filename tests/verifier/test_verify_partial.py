@@ -33,6 +33,7 @@ from pair_files import TABLE, write_pair
 from stand_in_workers import use_stand_ins
 
 if TYPE_CHECKING:
+    from accmap.mappings.names_compiled import FieldName
     from accmap.schemas.config import Config
     from accmap.verifier.worker.processes import WorkerFailure
 
@@ -242,29 +243,80 @@ def test_what_a_fork_makes_of_its_own_argument_is_not_compared(tmp_path: Path) -
 _PACKS = "--use-flash-attn --transformer-impl local --no-masked-softmax-fusion"
 
 
-# MindSpeed-LLM: the cited functions of verifier/fork_flags.yaml, read in the trees of 2.1.0, 2.2.0, 2.3.0 and 26.1.0.
+# The cited functions of verifier/fork_flags.yaml, read in MindSpeed-LLM 2.1.0, 2.2.0, 2.3.0 and 26.1.0, and
+# in those of the other forks that the table names.
+_TURBO = "--enable_primus_turbo true --use_turbo_attention true"
+_FUSED = f"{_TURBO} --num-experts 8 --disable-bias-linear --turbo_sync_free_moe_stage 1"
+
+
 @pytest.mark.parametrize(
-    ("version", "words", "unchecked"),
+    ("fork", "words", "unchecked"),
     [
-        ("2.3", "--use-fused-rmsnorm --use-fused-swiglu", []),
-        ("2.3", "--use-fused-rmsnorm --add-rmsnorm-offset", ["--add-rmsnorm-offset"]),
-        ("2.2", f"{_PACKS} --reset-position-ids", []),
-        ("2.1", f"{_PACKS} --reset-position-ids", ["--reset-position-ids"]),  # two samples in a pass
-        ("2.2", f"{_PACKS} --reset-attention-mask", ["--reset-attention-mask"]),
-        ("2.3", f"{_PACKS} --reset-attention-mask", []),
-        ("2.3", "--spec mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec --qk-layernorm", []),
-        ("2.3", "--spec mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec", ["--spec"]),
+        ("mindspeed-llm-2.3", "--use-fused-rmsnorm --use-fused-swiglu", {}),
+        ("mindspeed-llm-2.3", "--add-rmsnorm-offset", {"--add-rmsnorm-offset": "no equivalent"}),
+        ("mindspeed-llm-2.2", f"{_PACKS} --reset-position-ids", {}),
+        ("mindspeed-llm-2.1", f"{_PACKS} --reset-position-ids", {"--reset-position-ids": "no code of"}),  # two samples
+        ("mindspeed-llm-2.2", f"{_PACKS} --reset-attention-mask", {"--reset-attention-mask": "no code of"}),
+        ("mindspeed-llm-2.3", f"{_PACKS} --reset-attention-mask", {}),
+        ("mindspeed-llm-2.3", "--spec mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec --qk-layernorm", {}),
+        ("mindspeed-llm-2.3", "--spec mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec", {"--spec": ""}),
+        ("primus-26.5", f"{_TURBO} --log_avg_reset_interval 5", {}),
+        ("primus-26.5", f"{_TURBO} --softmax-type learnable", {
+            "--enable_primus_turbo": "no code of Primus 26.5", "--use_turbo_attention": "no code of",
+        }),
+        ("primus-26.5", "--enable_primus_turbo true --use_turbo_rms_norm true --apply-layernorm-1p", {
+            "--use_turbo_rms_norm": "no code of",
+        }),
+        ("primus-26.5", f"{_FUSED} --moe-router-topk 2", {}),
+        ("primus-26.5", f"{_FUSED} --moe-router-topk 1 --moe-router-score-function sigmoid", {
+            "--turbo_sync_free_moe_stage": "no code of",
+        }),
+        ("primus-26.5", "--final_logit_softcapping 30", {"--final_logit_softcapping": "Only Primus' own code"}),
+        ("flagscale-0.9", "--multiple-of 256 --norm-init-weight 0.5", {}),
+        ("flagscale-0.9", "--multiple-of 256 --auto-skip-spiky-loss", {"--auto-skip-spiky-loss": "steps to skip"}),
+        ("slime-0.3", "--sglang-mem-fraction-static 0.7 --colocate --balance-data", {}),
+        ("slime-0.3", "--balance-data --num-experts 4", {"--balance-data": "generation of samples"}),
+        ("slime-0.3", "--eps-clip 0.2 --use-wandb", {"--eps-clip": "objective of reinforcement learning"}),
     ],
-)
+)  # fmt: skip
 def test_a_flag_of_a_fork_is_named_unless_its_meaning_was_compared_with_the_fork_s_code(
-    version: str, words: str, unchecked: list[str], tmp_path: Path
+    fork: str, words: str, unchecked: dict[str, str], tmp_path: Path
 ) -> None:
     script = tmp_path / "run.sh"
     script.write_text(f"{SCRIPT} {words}\n", "utf-8")
-    config = config_of(read_text(str(script)), ReadOptions(megatron=f"mindspeed-llm-{version}"), path=str(script))
-    found = coverage.unchecked_fork_flags([config])
-    assert [entry.field for entry in found] == unchecked
-    assert all(f"MindSpeed-LLM {version}" in entry.reason for entry in found)
+    config = config_of(read_text(str(script)), ReadOptions(megatron=fork), path=str(script))
+    found = {entry.field: entry.reason for entry in coverage.unchecked_fork_flags([config])}
+    assert list(found) == list(unchecked)
+    for flag, part in unchecked.items():
+        assert part in found[flag]
+
+
+@pytest.mark.parametrize(
+    ("words", "field", "value"),
+    [
+        ("", "moe.router.normalize_topk", True),
+        ("--turbo_sync_free_moe_stage 1", "moe.router.normalize_topk", False),
+        ("--moe_use_fused_router_with_aux_score true", "moe.router.normalize_topk", False),
+        ("--turbo_sync_free_moe_stage 1 --disable_primus_topk_router true", "moe.router.normalize_topk", True),
+        ("--moe-router-score-function sigmoid --moe-router-enable-expert-bias", "moe.router.expert_bias", True),
+        (
+            "--moe-router-score-function sigmoid --moe-router-enable-expert-bias --turbo_sync_free_moe_stage 1",
+            "moe.router.expert_bias",
+            False,
+        ),
+        ("--attention-dropout 0.1", "attention.dropout", 0.1),
+        ("--attention-dropout 0.1 --use_turbo_attention true", "attention.dropout", 0.0),
+    ],
+)
+def test_what_primus_turbo_computes_in_the_place_of_megatron_lm(
+    words: str, field: FieldName, value: object, tmp_path: Path
+) -> None:
+    """Its router takes the softmax before the choice and adds no bias; its attention drops nothing."""
+    script = tmp_path / "run.sh"
+    experts = "--num-experts 8 --moe-router-topk 2 --disable-bias-linear --enable_primus_turbo true"
+    script.write_text(f"{SCRIPT} {experts} {words}\n", "utf-8")
+    config = config_of(read_text(str(script)), ReadOptions(megatron="primus-26.5"), path=str(script))
+    assert recipe_of(config).value(field) == value
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from ...schemas.diagnostic import ReadBackError, UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.dialects import dialect_versions
 from ...schemas.megatron.forks import fork_of
+from ...schemas.message import Words
 from ...schemas.verdict import unresolved_words
 from ...schemas.versions import versions_in, within
 from ..constants_compiled import GIVEN_ALIKE, PARTED
@@ -38,10 +39,9 @@ if TYPE_CHECKING:
     from ...mapper.differences import Difference
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
-    from ...schemas.config import Config, Value
+    from ...schemas.config import Config, Setting, Value
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.megatron.dialects import Dialect
-    from ...schemas.message import Words
 
 
 class LeftOut(NamedTuple):
@@ -280,19 +280,26 @@ def unread_arguments(configs: Sequence[Config]) -> list[NotCompared]:
 def unchecked_fork_flags(configs: Sequence[Config]) -> list[NotCompared]:
     """Flags of a fork, or to which it gives another meaning, that a launch uses and no fact is known of.
 
-    No code of a fork runs: what was verified is accmap's own reading of them.
+    No code of a fork runs: what was verified is accmap's own reading of them. A flag that changes the numbers in a way
+    that has no translation has the reason of the fork's dialect.
     """
     found: list[NotCompared] = []
     for config in configs:
         fork = fork_of(config)
-        if fork is None:
-            continue
-        why = say.fork_flag_not_checked(fork=fork.label)
-        found += [NotCompared(flag, why) for flag in _unchecked_flags(config, fork)]
+        if fork is not None:
+            flags = _unchecked_flags(config, fork)
+            found += [NotCompared(one.flag or one.key, _unchecked_reason(one, config, fork)) for one in flags]
     return list(dict.fromkeys(found))
 
 
-def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[str]:
+def _unchecked_reason(setting: Setting, config: Config, fork: Dialect) -> Words:
+    reason = fork.reason(setting.key, config.settings, config.launch)
+    if reason is not None and reason.impact == "numerics":
+        return Words(reason.en, reason.zh)
+    return say.fork_flag_not_checked(fork=fork.label)
+
+
+def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[Setting]:
     """Fork-specific flags in a launch for which accmap has no checked fact."""
     name = next((one for one in CHECKED if fork.name.startswith(f"{one}-")), "") if fork.file is None else ""
     facts, changed = _facts_of(name, fork), CHANGED.get(name, "").split()
@@ -300,7 +307,7 @@ def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[str]:
         if setting.key in fork.own or setting.key in changed:
             conditions = [when for arguments, when in facts if setting.key in arguments]
             if not any(not when or fork.holds(when, config.settings, config.launch) for when in conditions):
-                yield setting.flag or setting.key
+                yield setting
 
 
 def _facts_of(name: str, fork: Dialect) -> list[tuple[list[str], str]]:
