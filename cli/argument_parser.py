@@ -37,6 +37,8 @@ class Parsed(NamedTuple):
 
     files: tuple[str, ...]
     values: dict[str, object]
+    words: tuple[str, ...] = ()
+    """All of them, as they were written."""
 
 
 def parse(command: Command, words: Sequence[str]) -> Parsed:
@@ -74,7 +76,7 @@ def parse(command: Command, words: Sequence[str]) -> Parsed:
                 borrowed, lender = taken, option.dest
         _store_option(values, option, name, taken)
     _choose_form(values, by_name.get("--format"), given)
-    return Parsed(_operands(command, operands, borrowed, lender, values), values)
+    return Parsed(_operands(command, operands, borrowed, lender, values), values, tuple(words))
 
 
 def _is_operand(word: str) -> bool:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 class _Arguments:
     """Files and options of a command by name; `arguments_compiled.py` has their types, for the type checker."""
 
-    def __init__(self, files: Sequence[str], values: Mapping[str, object]) -> None:
-        self.files = files
+    def __init__(self, parsed: Parsed, values: Mapping[str, object]) -> None:
+        self.files = parsed.files
+        self.words = parsed.words
         self.__dict__.update(values)
 
 
@@ -77,11 +78,11 @@ def _run_parsed(command: Command, parsed: Parsed) -> int:
         module, _, function = command.module.partition(":")
         run = getattr(named_module(module, __package__), function or "run")
         if not _is_told_of(command, parsed.files, values):
-            return run(_Arguments(parsed.files, values))
+            return run(_Arguments(parsed, values))
         from .progress import Clock
 
         with Clock(values["lang"]):
-            return run(_Arguments(parsed.files, values))
+            return run(_Arguments(parsed, values))
     except UnreadableError as error:
         print_unreadable(error, values["lang"])  # pyright: ignore[reportArgumentType]
         return UNUSABLE

@@ -194,7 +194,7 @@ def _records(
     parts = [_RECORDS]
     for name, entry in commands.items():
         options = [_command_option(key, given, shared) for key, given in entry["options"].items()]
-        lines = ["files: Sequence[str]"]
+        lines = ["files: Sequence[str]", "words: Sequence[str]"]
         if entry.get("reads", True):
             lines.append("reading: ReadOptions")
             options.append(stdin)

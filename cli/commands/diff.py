@@ -89,7 +89,7 @@ def diff_document(found: Comparison, sides: Sequence[Recipe], language: Language
     parts = [
         Verdict(verdict(found.verdict), tone, [*facts, totals(found, language)]),
         Section(report("fields"), [*field_table(apart, language), *bullets(notes)], "fields", len(apart)),
-        Section(report("equal", len(equal)), field_table(equal, language), "equal", is_folded=True),
+        Section(report("equal"), field_table(equal, language), "equal", len(equal), is_folded=True),
     ]
     return Document(f"accmap diff: {names}", language, parts)
 

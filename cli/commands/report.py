@@ -27,10 +27,10 @@ from ..linting.settings import Reader, language_for, settings_of, start_of
 from ..messages_compiled import say
 from ..pages.curve_page import curve_notes, rate_charts
 from ..pages.document import (
+    Cell,
     Code,
     Document,
     Mark,
-    Note,
     Row,
     Section,
     SideBySide,
@@ -78,10 +78,10 @@ class ReportPair(NamedTuple):
     findings: Report
     fields: Comparison
     rates: Rates
-    command: str = ""
+    command: str
     """The command that made the report."""
-    evidence: Mapping[str, Callable[[Language], Sequence[Part]]] = {}
-    """Parts of what real runs left and of both models, by the name of their section."""
+    evidence: Mapping[str, Mapping[Language, Sequence[Part]]] = {}
+    """Parts of what real runs left and of both models in each language, by the name of their section."""
 
     @property
     def files(self) -> list[str]:
@@ -100,29 +100,48 @@ def report_document(pair: ReportPair, language: Language) -> Document:
     names = dict.fromkeys(name.rpartition("/")[2] for name in pair.files)
     title = word("title", " · ".join(names if len(names) > 1 else pair.files))
     parts = [part for section in SECTIONS for part in section(pair, language)]
-    return Document(title, language, parts, word("made", __version__))
+    bases = [config.basis.text(language) for config in pair.configs]
+    return Document(title, language, parts, " · ".join((f"accmap {__version__}", *bases)))
 
 
 def _verdict(pair: ReportPair, language: Language) -> list[Part]:
-    """Summary of the findings in a sentence, and the results of the two comparisons."""
+    """Summary of the findings in a sentence, and the result of each comparison."""
     word: Callable[..., str] = say.page("report", language)
     counts = {group: len(found) for group, found in pair.groups.items()}
     said = [word(group, count) for group, count in counts.items() if count or group in _ALWAYS]
     if pair.findings.suppressed:
         said.append(word("suppressed", pair.findings.suppressed))
-    verdict, rates = pair.fields.verdict, pair.rates[language]
-    curves = list_words([word("undrawn"), *rates], language, "sentence") if isinstance(rates, list) else rates.summary
+    sentence = list_words(said, language, "semicolon") + mark("stop", language)
+    return [Verdict(sentence, _tone(pair, counts, language), list(_facts(pair, language)))]
+
+
+def _tone(pair: ReportPair, counts: Mapping[str, int], language: Language) -> Tone:
+    """Bad if something changes the numbers, open if something may."""
+    tones = [one.tone for name in pair.evidence for one in _verdicts(pair, name, language)]
+    fields = pair.fields.verdict
+    if counts["stops"] or counts["numbers"] or "bad" in tones or (fields == "different" and not pair.findings.pairs):
+        return "bad"
+    return "open" if counts["depends"] or "open" in tones or fields != "equal" else ""
+
+
+def _facts(pair: ReportPair, language: Language) -> Iterator[str]:
+    """The result of each comparison, in the order of the sections."""
+    word: Callable[..., str] = say.page("report", language)
+    if not pair.findings.pairs:
+        yield word("alone")
+    rates = pair.rates[language]
     of_fields: Callable[..., str] = say.page("diff", language)
     how_many = in_brackets(totals(pair.fields, language), language)
-    facts = [
-        f"{word('compared')}{mark('colon', language)}{of_fields(verdict)}{how_many}",
-        f"{word('rates')}{mark('colon', language)}{curves}",
-    ]
-    if not pair.findings.pairs:
-        facts.insert(0, word("alone"))
-    bad = counts["stops"] or counts["numbers"] or verdict == "different"
-    sentence = list_words(said, language, "semicolon") + mark("stop", language)
-    return [Verdict(sentence, "bad" if bad else "open" if counts["depends"] else "", facts)]
+    told = [("compared", f"{of_fields(pair.fields.verdict)}{how_many}")]
+    curves = list_words([word("undrawn"), *rates], language, "sentence") if isinstance(rates, list) else rates.summary
+    told.append(("rates", curves))
+    told += [(name, one.text) for name in pair.evidence for one in _verdicts(pair, name, language)]
+    yield from (f"{word(name)}{mark('colon', language)}{text}" for name, text in told)
+
+
+def _verdicts(pair: ReportPair, name: str, language: Language) -> list[Verdict]:
+    """The results of what an option added; none without the option."""
+    return [part for part in pair.evidence.get(name, {}).get(language, ()) if isinstance(part, Verdict)]
 
 
 def _basis(pair: ReportPair, language: Language) -> list[Part]:
@@ -156,7 +175,8 @@ def _fields_section(pair: ReportPair, language: Language) -> list[Part]:
     parts: list[Part] = [note(totals(found, language)), *field_table(telling, language)]
     parts += bullets(open_lines(found.reasons, language))
     if harmless:
-        parts.append(Section(word("harmless", len(harmless)), field_table(harmless, language), is_folded=True))
+        shown = field_table(harmless, language)
+        parts.append(Section(word("harmless"), shown, size=len(harmless), is_folded=True))
     return [Section(word("fields"), parts, "fields", len(rows))]
 
 
@@ -164,8 +184,9 @@ def _equal_section(pair: ReportPair, language: Language) -> list[Part]:
     """The effective values of which both files say the same."""
     word = say.page("report", language)
     equal = [row for row in pair.fields.rows if row.status == "equal"]
-    title = word("equal", len(equal))
-    return [Section(title, field_table(equal, language), "equal", is_folded=True)] if equal else []
+    if not equal:
+        return []
+    return [Section(word("equal"), field_table(equal, language), "equal", len(equal), is_folded=True)]
 
 
 def _sources_section(pair: ReportPair, language: Language) -> list[Part]:
@@ -210,7 +231,7 @@ def _curves_section(pair: ReportPair, language: Language) -> list[Part]:
 def _evidence_sections(pair: ReportPair, language: Language) -> list[Part]:
     """Losses, both models by layer, dumps and weights, if the command names them."""
     word: Callable[..., str] = say.page("report", language)
-    return [Section(word(name), _drop_names(build(language)), name) for name, build in pair.evidence.items()]
+    return [Section(word(name), _drop_names(parts[language]), name) for name, parts in pair.evidence.items()]
 
 
 def _drop_names(parts: Sequence[Part]) -> list[Part]:
@@ -219,19 +240,37 @@ def _drop_names(parts: Sequence[Part]) -> list[Part]:
 
 
 def _limits_section(pair: ReportPair, language: Language) -> list[Part]:
-    """The settings that were not compared, the limits of reading, and the command that goes beyond them."""
-    word = say.page("report", language)
+    """What this page did not compare: its limits, each comparison that it has or lacks, and the settings left out."""
+    word: Callable[..., str] = say.page("report", language)
     runs = all(config.framework != "huggingface" for config in pair.configs)
-    verify = " ".join(("accmap verify", *map(shell_word, pair.files if runs else ())))
-    limits = Note([Words(word("limits")), Words(" "), Words(verify, is_code=True)])
+    options = {name: option for name, option in _OPTIONS.items() if runs or name == "weights"}
+    rows: list[Row] = []
+    for name, option in options.items():
+        told = _verdicts(pair, name, language)
+        state = Words(" ".join(one.text for one in told)) if told else Words(word("missing"), tone="open")
+        rows.append(Row([*cells(word(name)), Cell(state), code_cell("" if told else option)]))
+    compared = Table((word("comparison"), word("result"), word("option")), rows)
     unseen = [one.text(language) for one in pair.fields.unseen]
-    return [Section(word("uncompared"), [limits, *bullets(unseen)], "uncompared", len(unseen) or None)]
+    parts: list[Part] = [note(word("limits")), compared]
+    if unseen:
+        parts += [note(word("unseen")), *bullets(unseen)]
+    lacking = sum(not _verdicts(pair, name, language) for name in options)
+    return [Section(word("uncompared"), parts, "uncompared", lacking + len(unseen) or None)]
+
+
+_OPTIONS: Mapping[str, str] = {
+    "models": "--verify",
+    "losses": "--logs A.log B.log",
+    "dumps": "--dump DUMP_A DUMP_B",
+    "weights": "--weights CHECKPOINT_A CHECKPOINT_B",
+}
+"""Comparisons beyond the two files, and the option that adds each."""
 
 
 def _origin_section(pair: ReportPair, language: Language) -> list[Part]:
     """The commands that make this report and go on from it."""
     names = " ".join(map(shell_word, pair.files))
-    commands = [pair.command or f"accmap report {names}", *(f"accmap {one} {names}" for one in ("lint", "diff", "lr"))]
+    commands = [pair.command, *(f"accmap {one} {names}" for one in ("lint", "diff", "lr"))]
     lines = [[code_cell(command)] for command in commands]
     return [Section(say.page("report", language)("origin"), [Table((), list(map(Row, lines)))], "origin")]
 
@@ -273,7 +312,8 @@ def run(args: ReportArgs) -> int:
     tell_refusals(configs, args.lang)
     fields = compare(configs, [side.recipe for side in both])
     rates: Rates = {one: _rates(configs, args.reading.steps, one) for one in LANGUAGES}
-    pair = ReportPair(configs, findings, fields, rates, _command(args), dict(_evidence(args, language)))
+    command = " ".join(map(shell_word, ("accmap", "report", *args.words)))
+    pair = ReportPair(configs, findings, fields, rates, command, dict(_evidence(args, language)))
     text = write_document(lambda one: report_document(pair, one), args.format, language)
     deliver(text, args.output, force=args.force)
     limit = args.fail_on or settings.fail_on
@@ -304,15 +344,7 @@ def _rates(configs: Sequence[Config], steps: int | None, language: Language) -> 
         return [error.message(language)]
 
 
-def _command(args: ReportArgs) -> str:
-    """The command line that makes the report again."""
-    words = ["accmap", "report", *args.files, *(["--verify"] if args.verify else [])]
-    for option, names in (("--logs", args.logs), ("--dump", args.dump), ("--weights", args.weights)):
-        words += [option, *names] if names else []
-    return " ".join(map(shell_word, words))
-
-
-def _evidence(args: ReportArgs, language: Language) -> Iterator[tuple[str, Callable[[Language], Sequence[Part]]]]:
+def _evidence(args: ReportArgs, language: Language) -> Iterator[tuple[str, Mapping[Language, Sequence[Part]]]]:
     """What the options add, each read once; what it shows is made in each language."""
     for option, names in (("--logs", args.logs), ("--dump", args.dump), ("--weights", args.weights)):
         if names and len(names) != 2:
@@ -322,20 +354,20 @@ def _evidence(args: ReportArgs, language: Language) -> Iterator[tuple[str, Calla
         from ..evidence.logs_page import logs_parts
 
         logs = compared_logs(args.logs, args.files, args.reading)
-        yield "losses", lambda one: list(logs_parts(logs, one))
+        yield "losses", {one: list(logs_parts(logs, one)) for one in LANGUAGES}
     if args.verify:
         from ..pages.verify_report import verify_parts
         from .verify import verified_pair
 
         verified = verified_pair(args.files, args.reading, args.stdin_filename, language)
-        yield "models", lambda one: list(verify_parts(verified(one), one))
+        yield "models", {one: list(verify_parts(verified(one), one)) for one in LANGUAGES}
     if args.dump:
         from ..evidence.dump_compare import compared_dumps, dump_parts
 
         dumps = compared_dumps(args.dump, args.files, args.reading, args.stdin_filename)
-        yield "dumps", lambda one: list(dump_parts(dumps(one), one))
+        yield "dumps", {one: list(dump_parts(dumps(one), one)) for one in LANGUAGES}
     if args.weights:
         from ..evidence.weights_check import compared_weights, weights_document
 
         weights = compared_weights(args.weights, args.files, args.reading, args.stdin_filename)
-        yield "weights", lambda one: weights_document(*weights, one).parts
+        yield "weights", {one: weights_document(*weights, one).parts for one in LANGUAGES}

@@ -160,13 +160,14 @@ def _row_sections(found: Check, language: Language) -> Iterator[Section]:
         rows["equal" if row.status == "equal" else "foreign" if foreign and _is_foreign(row) else "rows"].append(row)
     names = (usage.hugging_face_names(path=path, count=count).text(language) for path, count in foreign.items())
     titles = {
-        "rows": f"{usage.page('weights_check', language)('unlike')} ({len(rows['rows'])})",
+        "rows": usage.page("weights_check", language)("unlike"),
         "foreign": list_words(names, language, "sentence"),
-        "equal": usage.page("report", language)("equal", len(rows["equal"])),
+        "equal": usage.page("report", language)("equal"),
     }
     for name, listed in rows.items():
         if listed:
-            yield Section(titles[name], _row_table(listed, found, language), name, is_folded=name != "rows")
+            table = _row_table(listed, found, language)
+            yield Section(titles[name], table, name, len(listed), is_folded=name != "rows")
 
 
 def _facts(found: Check, language: Language) -> list[str]:

@@ -183,11 +183,6 @@ def _number_text(value: Any) -> str:
     return "-" if value is None else f"{value:.8g}" if isinstance(value, float) else str(value)
 
 
-def _difference_text(row: dict[str, Any]) -> str:
-    note = f"  {row['note']}" if row.get("note") else ""
-    return ("" if row["relative"] is None else f"{row['relative']:.1e}") + note
-
-
 def _short_text(value: Any) -> str:
     if isinstance(value, dict):
         sides: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]
@@ -322,7 +317,8 @@ def _comparison_table(rows: Sequence[dict[str, Any]], answer: Answer, word: Veri
     heads = (word("name"), *answer["sides"], word("relative"), "")
     listed: list[Row] = []
     for row in rows:
-        numbers = cells(_number_text(row["a"]), _number_text(row["b"]), _difference_text(row))
+        difference = "" if row["relative"] is None else f"{row['relative']:.1e}"
+        numbers = [*cells(*map(_number_text, (row["a"], row["b"]))), Cell(Words(difference), row.get("note", ""))]
         bar = Cell(Words(""), share=_bar(row["relative"]))
         group, tone = (word("agreeing"), "good") if row["agrees"] else (word("parting"), "bad")
         listed.append(Row([code_cell(_row_name(row)), *numbers, bar], group, tone))

@@ -172,6 +172,12 @@ def test_a_report_holds_what_its_options_name(written: Callable[..., str]) -> No
     assert contents == [
         "findings", "fields", "sources", "rates", "losses", "dumps", "weights", "uncompared", "equal", "origin",
     ]  # fmt: skip
+    losses, weights = "Losses of both runs: Not within the standard", "Checkpoints: different"
+    for told in (losses, weights):
+        assert page.index(f"<li>{told}") < page.index("<nav")
+    left = page[page.index('<section id="uncompared-en"') :]
+    assert re.search(r"Both models by layer</td>.*?not compared.*?<code>--verify</code>", left)
+    assert "--logs A.log" not in left
     assert "accmap report megatron.sh mindformers.yaml --logs a.log b.log --dump dump_a dump_b --weights wa wb" in page
 
 
