@@ -60,10 +60,12 @@ def _embedding_keys(side: Side) -> tuple[str, ...]:
 
 
 def params_not_fp32(subject: Subject) -> Iterator[Found]:
-    """The type of the weights is the type in which gradients are communicated."""
+    """The type of the weights is the type in which gradients are communicated, unless float32 copies are updated."""
     side = subject.mindformers
-    value = None if side is None else side.value("precision.params_dtype")
-    if side is not None and isinstance(value, str) and value != "float32":
+    if side is None or side.value("precision.main_params_dtype") == "float32":
+        return
+    value = side.value("precision.params_dtype")
+    if isinstance(value, str) and value != "float32":
         yield Found(on(side, "precision.params_dtype"), {"value": value, "key": _name(side)})
 
 
