@@ -88,6 +88,7 @@ def _of_evidence(word: str, language: Language) -> Page | None:
     if not word.startswith("EVD"):
         return None
     from ...evidence.codes import codes
+    from ...rules.naming import code_name
     from ...rules.pages import Page, heading
 
     found = codes().get(word)
@@ -99,7 +100,8 @@ def _of_evidence(word: str, language: Language) -> Page | None:
         term(found.kinds[0].severity, language),
         ", ".join(f"accmap {name}" for name in found.commands.split(", ")),
     )
-    return Page(found.code, found.kinds[0].name, facts, ((heading("message", language), sentences),))
+    name = code_name(found.code, found.kinds[0].name, language)
+    return Page(found.code, name, facts, ((heading("message", language), sentences),))
 
 
 def _render_page(described: Page, form: str) -> Outgoing:

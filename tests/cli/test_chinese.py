@@ -12,6 +12,7 @@ import yaml
 
 from accmap.cli.options import all_commands, options_of
 from accmap.cli.terminal import columns, wrap
+from accmap.evidence.codes import codes
 from accmap.rules.pages import every_page, page
 
 if TYPE_CHECKING:
@@ -268,12 +269,17 @@ def test_a_bug_is_told_in_chinese(accmap, monkeypatch: pytest.MonkeyPatch) -> No
 def test_every_code_has_a_chinese_name() -> None:
     """Shown in text and on the page of a code; JSON keeps the English one."""
     names = yaml.safe_load((ROOT / "rules/names.yaml").read_text("utf-8"))
-    assert set(names) == set(every_page())
+    assert set(names) == {*every_page(), *codes()}
     assert not [name for name in names.values() if not _CHINESE.search(name)]
     for code in ("OPT006", "MAP072", "DEF501", "SYN990"):
         chinese = page(code, "zh")
         assert chinese is not None
         assert chinese.name == names[code]
+
+
+def test_a_code_of_evidence_has_its_chinese_name(accmap) -> None:
+    assert accmap("explain", "EVD044", "--lang", "zh").out.startswith("EVD044 拒绝读取的 pickle\n")
+    assert accmap("explain", "EVD044").out.startswith("EVD044 refused-pickle\n")
 
 
 def test_findings_have_chinese_names_and_marks(accmap, monkeypatch: pytest.MonkeyPatch) -> None:
