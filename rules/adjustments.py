@@ -80,13 +80,19 @@ def path_of_missing(entry: Diagnostic) -> tuple[str, str]:
 
 def key_names(fields: Iterable[str], *, main: bool = False) -> set[str]:
     """The last parts of every key and alias of the rows of some fields, or of the first key of each alone."""
-    found: set[str] = set()
-    for field in set(fields):
-        for row in rows_of(field):
-            for side in row.megatron + row.static + row.dynamic:
-                for name in (side.keys[:1] if main else side.keys) + side.aliases:
-                    found.update(one.rpartition(".")[2] for one in name.split("|"))
-    return found
+    return {name for field in set(fields) for name in _key_names_of(field, main=main)}
+
+
+def _key_names_of(field: str, *, main: bool) -> Sequence[str]:
+    if (known := _KEY_NAMES.get((field, main))) is not None:
+        return known
+    sides = [side for row in rows_of(field) for side in row.megatron + row.static + row.dynamic]
+    names = [name for side in sides for name in (side.keys[:1] if main else side.keys) + side.aliases]
+    return _KEY_NAMES.setdefault((field, main), [one.rpartition(".")[2] for name in names for one in name.split("|")])
+
+
+_KEY_NAMES: dict[tuple[str, bool], Sequence[str]] = {}
+"""The names by field, of the tables alone: a search for fixes asks for the same fields again and again."""
 
 
 _SAID = ("condition", "why")

@@ -16,7 +16,7 @@ from ...schemas.mindformers.versions import STATIC_VERSIONS, static_catalog, sta
 from ...schemas.suggestion import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from ...mappings.tables import Row, Side
@@ -89,11 +89,21 @@ def _rows_of(arguments: Iterable[str], keys: Iterable[str]) -> tuple[set[int], s
 
 def _rows_named(name: str, *, by_ending: bool) -> set[int]:
     """The rows of a field or variable of that name; `by_ending` where nothing else is called so."""
-    rows = table().rows
-    found = {at for at, row in enumerate(rows) if name in row.fields or _is_environment_of(row, name)}
-    if not found and by_ending:
-        ending = f".{plain_path(name)}"
-        found = {at for at, row in enumerate(rows) if any(field.endswith(ending) for field in row.fields)}
+    named = _rows_by_field()
+    if name in named or not by_ending:
+        return set(named.get(name, ()))
+    ending = f".{plain_path(name)}"
+    return {at for field, places in named.items() if field.endswith(ending) for at in places}
+
+
+@cache
+def _rows_by_field() -> Mapping[str, Sequence[int]]:
+    """The rows by their fields and environment variables."""
+    found: dict[str, list[int]] = {}
+    for at, row in enumerate(table().rows):
+        variables = (side.environment for side in (*row.megatron, *row.static, *row.dynamic))
+        for name in {*row.fields, *filter(None, variables)}:
+            found.setdefault(name, []).append(at)
     return found
 
 
@@ -109,7 +119,17 @@ def _rows_mentioning(key: str, *, known: bool) -> set[int]:
     """The rows whose notes speak of a key; a word of everyday English says nothing where it names something."""
     if "_" not in key if known else len(key) <= _SHORT:
         return set()
-    return {at for at, row in enumerate(table().rows) if key in _words_of_text(row.en)}
+    return set(_rows_by_word().get(key, ()))
+
+
+@cache
+def _rows_by_word() -> Mapping[str, Sequence[int]]:
+    """The rows by the words of their notes."""
+    found: dict[str, list[int]] = {}
+    for at, row in enumerate(table().rows):
+        for word in _words_of_text(row.en):
+            found.setdefault(word, []).append(at)
+    return found
 
 
 def nearest_names(word: str) -> tuple[str, ...]:
@@ -228,22 +248,24 @@ def _row_arguments() -> frozenset[str]:
     return frozenset(one for row in table().rows for side in row.megatron for one in _alternatives(side))
 
 
-def _rank_rows(name: str, *, megatron: bool) -> list[tuple[int, int]]:
+def _rank_rows(name: str, *, megatron: bool) -> Sequence[tuple[int, int]]:
     """The rows that read `name`, with its place among their keys: a row's first key is its own."""
-    found: list[tuple[int, int]] = []
+    return _rows_by_key(megatron=megatron).get(name, ())
+
+
+@cache
+def _rows_by_key(*, megatron: bool) -> Mapping[str, Sequence[tuple[int, int]]]:
+    """For each key of a framework the rows that read it, each with its first place among the keys of its sides."""
+    found: dict[str, dict[int, int]] = {}
     for at, row in enumerate(table().rows):
-        places = [
-            place
-            for side in (row.megatron if megatron else row.static + row.dynamic)
-            for place, one in enumerate(_alternatives(side) if megatron else _keys_and_aliases(side))
-            if one == name
-        ]
-        if places:
-            found.append((min(places), at))
-    return found
+        for side in row.megatron if megatron else row.static + row.dynamic:
+            for place, name in enumerate(_alternatives(side) if megatron else _keys_and_aliases(side)):
+                places = found.setdefault(name, {})
+                places[at] = min(place, places.get(at, place))
+    return {name: [(place, at) for at, place in places.items()] for name, places in found.items()}
 
 
-def _sort_in(own: set[int], related: set[int], ranked: list[tuple[int, int]]) -> None:
+def _sort_in(own: set[int], related: set[int], ranked: Sequence[tuple[int, int]]) -> None:
     """The rows whose own key it is, and those that read it for something else."""
     if ranked:
         best = min(place for place, _ in ranked)
@@ -262,10 +284,6 @@ def _keys_and_aliases(side: Side) -> Iterable[str]:
 def _mindformers_sides() -> Iterator[Side]:
     for row in table().rows:
         yield from row.static + row.dynamic
-
-
-def _is_environment_of(row: Row, name: str) -> bool:
-    return any(side.environment == name for side in row.megatron + row.static + row.dynamic)
 
 
 @cache

@@ -18,6 +18,7 @@ from .facts_compiled import ANOTHER_NETWORK, SINCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from re import Pattern
     from typing import Any
 
     from ...schemas.config import Config, Setting, Value
@@ -258,15 +259,20 @@ def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -
     return False
 
 
+_FOREIGN_PHRASES: list[Pattern[str]] = []
+"""The expression of the phrases that have a Chinese form, once it is compiled."""
+
+
 def in_both(told: str) -> Words:
     """A value's text, with its Chinese beside it: phrase by phrase, the longest first."""
     import re
 
     from .message_texts_compiled import FOREIGN
 
-    longest_first = sorted(FOREIGN, key=len, reverse=True)
-    phrases = "|".join(map(re.escape, longest_first))
-    said = re.sub(rf"\b(?:{phrases})\b", lambda found: FOREIGN[found[0]], told)
+    if not _FOREIGN_PHRASES:
+        longest_first = sorted(FOREIGN, key=len, reverse=True)
+        _FOREIGN_PHRASES.append(re.compile(rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"))
+    said = _FOREIGN_PHRASES[0].sub(lambda found: FOREIGN[found[0]], told)
     return Words(told, re.sub(r' alike(?="|$)', "", said))
 
 

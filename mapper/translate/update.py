@@ -32,7 +32,7 @@ from .read_back import unreported_differences
 from .result import ReportRow, TargetSetting, Translation, beyond_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import SideName, Status
@@ -92,6 +92,17 @@ def update(
     return Updater(target_text, translation, target_config, options or ReadOptions()).update_text()
 
 
+def _first_keys(framework: SideName, version: str) -> frozenset[str]:
+    """The keys that lead a row of a version."""
+    if (framework, version) not in _FIRST_KEYS:
+        sides = [side for row in table().rows if (side := row.side(framework, version)) is not None and side.keys]
+        _FIRST_KEYS[framework, version] = frozenset(key for side in sides for key in side.keys[0].split("|"))
+    return _FIRST_KEYS[framework, version]
+
+
+_FIRST_KEYS: dict[tuple[SideName, str], frozenset[str]] = {}
+
+
 class Updater:
     """Brings the text of a file to a translated run: as a whole, or some of its fields alone."""
 
@@ -105,6 +116,9 @@ class Updater:
         original: Config | None = None,
     ) -> None:
         self.translation = translation
+        self.settings_by_fields: dict[tuple[str, ...], list[TargetSetting]] = {}
+        for setting in translation.settings:
+            self.settings_by_fields.setdefault(setting.fields, []).append(setting)
         self.version = translation.version
         self.config = config
         self.side: SideName = side_of(config)
@@ -319,8 +333,9 @@ class Updater:
             return True
         return row.topic not in _SURROUNDINGS and self.wanted_recipe.value(field) is None
 
-    def _settings(self, row: Row) -> list[TargetSetting]:
-        return [setting for setting in self.translation.settings if setting.fields == row.fields]
+    def _settings(self, row: Row) -> Sequence[TargetSetting]:
+        """The translated settings of a row."""
+        return self.settings_by_fields.get(row.fields, ())
 
     def _parts(self, recipe: Recipe, field: FieldName) -> bool:
         decisive = _DECIDED_BY.get(field)
@@ -434,13 +449,7 @@ class Updater:
 
     def _is_own(self, side: Side, key: str) -> bool:
         """True if no other row is led by this key: `num_layers` stands in many rows, and belongs to one."""
-        if key in side.keys[0].split("|"):
-            return True
-        for row in table().rows:
-            other = row.side(self.side, self.version)
-            if other is not None and other is not side and other.keys and key in other.keys[0].split("|"):
-                return False
-        return True
+        return key in side.keys[0].split("|") or key not in _first_keys(self.side, self.version)
 
     def _keys(self, current: Config, row: Row, side: Side, effort: int) -> list[TargetSetting]:
         """The settings to write, under the name that the file already uses if that one works."""

@@ -36,6 +36,16 @@ def book(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path / "work" / "book"
 
 
+@pytest.fixture(scope="module")
+def first_answer(written: Path) -> str:
+    """The state of the playbook before a test changes it."""
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "accmap", "playbook", "status", "book", "--format", "json"]
+    return subprocess.run(command, cwd=written, capture_output=True, text=True, check=False).stdout
+
+
 def states(answer: str) -> dict[str, str]:
     return {entry["check"]: entry["state"] for entry in json.loads(answer)["checks"]}
 
@@ -61,15 +71,13 @@ def test_every_stage_has_its_files(written: Path) -> None:
 
 
 @pytest.mark.long
-def test_status_judges_what_is_there(accmap, book: Path) -> None:
-    first = accmap("playbook", "status", str(book), "--format", "json")
-    found = states(first.out)
+def test_status_judges_what_is_there(accmap, first_answer: str, book: Path) -> None:
+    found = states(first_answer)
     assert found["lint"] == found["schedule"] == found["aligned"] == "passed"
     assert found["losses"] == found["scores"] == found["models"] == "waiting"
-    answer = json.loads(first.out)
-    assert answer["next"]["check"] == "checklist"
+    assert json.loads(first_answer)["next"]["check"] == "checklist"
     chinese = accmap("playbook", "status", str(book), "--lang", "zh").out
-    assert "Fusion computation" in first.out
+    assert "Fusion computation" in first_answer
     assert "`check.network.fusion_computation` 注意力实现后端：两侧一致" in chinese
     assert "Fusion computation" not in chinese
     checklist = book / "1-configuration" / "checklist.md"
@@ -421,9 +429,9 @@ MORE_EVIDENCE = [pytest.param(content, marks=pytest.mark.slow) for content in (b
 
 @pytest.mark.long
 @pytest.mark.parametrize("content", [*EVIDENCE, *MORE_EVIDENCE], ids=repr)
-def test_no_check_passes_without_its_evidence(accmap, book: Path, content: bytes) -> None:
+def test_no_check_passes_without_its_evidence(accmap, first_answer: str, book: Path, content: bytes) -> None:
     """Whatever stands under the names of the evidence: nothing passes that did not pass before."""
-    before = states(accmap("playbook", "status", "book", "--format", "json").out)
+    before = states(first_answer)
     from accmap.cli.evidence.playbook import plan_in
 
     for stage in plan_in("book").stages:

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ import pytest
 from accmap.schemas.compilers.tables import load_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("cli", "evidence", "verifier", "mapper", "rules", "schemas")
@@ -134,23 +135,23 @@ WRONG_USE = {
 """Refusals of an option itself, which no other option settles."""
 
 
-def catalogues() -> Iterator[tuple[str, str]]:
+@cache
+def catalogues() -> Sequence[tuple[str, str]]:
     """The English of every message by name."""
-    for room in ROOMS:
-        for path in (ROOT / room).rglob("messages.yaml"):
-            content = load_table(path.read_text("utf-8"))
-            for section in ("problems", "words"):
-                for name, entry in content.get(section, {}).items():
-                    yield name, entry["en"]
+    tables = (load_table(path.read_text("utf-8")) for room in ROOMS for path in (ROOT / room).rglob("messages.yaml"))
+    sections = (table.get(section, {}) for table in tables for section in ("problems", "words"))
+    return [(name, entry["en"]) for section in sections for name, entry in section.items()]
 
 
+@cache
 def refusals() -> set[str]:
     """The messages of functions that raise a refusal: exit code 2."""
     names: set[str] = set()
     for path in (path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
-        if path.stem.endswith("_compiled"):
+        text = path.read_text("utf-8")
+        if path.stem.endswith("_compiled") or not any(f"raise {name}(" in text for name in RAISES):
             continue
-        for function in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for function in ast.walk(ast.parse(text)):
             if isinstance(function, ast.FunctionDef) and any(_refuses(node) for node in ast.walk(function)):
                 called = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
                 names |= {one.attr for one in called if isinstance(one, ast.Attribute) and _speaks(one.value)}

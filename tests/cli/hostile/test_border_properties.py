@@ -244,7 +244,7 @@ def _check_markdown(out: str, place: Place) -> None:
     assert all(re.fullmatch(r"[\w.-]+", code) or any(code.startswith(name) for name in places) for code in codes), codes
 
 
-@quick
+@settings(quick, max_examples=10)
 @given(names, in_files, in_files)
 def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
     from accmap.cli.commands.lint import render
@@ -266,7 +266,7 @@ def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
                 harmless(render(report, form, language, statistics=True))
 
 
-@quick
+@settings(quick, max_examples=12)
 @given(names, in_files, in_files, st.sampled_from(FORMATS))
 def test_lint_as_it_is_run(name: str, value: str, comment: str, form: str) -> None:
     with Place(name, value, comment) as place:
@@ -291,7 +291,7 @@ COMMANDS = [
 
 @pytest.mark.table(4)
 @pytest.mark.parametrize("line", COMMANDS)
-@settings(quick, max_examples=6)
+@settings(quick, max_examples=3)
 @given(name=names, value=in_files, comment=in_files)
 def test_every_command(line: str, name: str, value: str, comment: str) -> None:
     with Place(name, value, comment) as place:
