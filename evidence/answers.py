@@ -1106,7 +1106,7 @@ MODELS: tuple[type[Open], ...] = (
 
 
 def products() -> dict[str, str]:
-    """The compiled module."""
+    """Text of the compiled module by file name, for the generator."""
     from ..schemas.compilers.answer_writers import writers
 
     known = {DiagnosticJson: "..schemas.answers_compiled", DiffRowJson: "..mapper.answers_compiled"}

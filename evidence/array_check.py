@@ -50,7 +50,7 @@ class GuideCheck(NamedTuple):
 
     @property
     def failures(self) -> tuple[str, ...]:
-        """Those of the three that fail."""
+        """Names of the guide's three checks that fail."""
         found: list[str] = []
         if self.cosine is None or not self.cosine > GUIDE["cosine"]:
             found.append("cosine")
@@ -102,7 +102,7 @@ class FilesCheck(NamedTuple):
 
 
 def verdict_of(found: FilesCheck) -> tuple[str, tuple[Unseen, ...]]:
-    """The word for all pairs, and what of them was not compared: the only place that decides it.
+    """Overall verdict of all pairs, and the parts that were not compared. Decided here only.
 
     | what | verdict at best |
     | --- | --- |
@@ -121,7 +121,7 @@ def verdict_of(found: FilesCheck) -> tuple[str, tuple[Unseen, ...]]:
 
 
 def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
-    """Two files, or all files of the same name in two folders; one that cannot be read does not stop the others."""
+    """Comparison of two files, or of all files with equal names in two folders; lists unreadable files."""
     if not (os.path.isdir(a) and os.path.isdir(b)):
         return FilesCheck((check_arrays(a, read_array(a), read_array(b), rules),))
     ours, theirs = set(_arrays_in(a)), set(_arrays_in(b))
@@ -141,6 +141,7 @@ def check_files(a: str, b: str, rules: Rules) -> FilesCheck:
 
 
 def _arrays_in(folder: str) -> Iterator[str]:
+    """Paths of all `.npy` files below a folder, relative to it."""
     for inner, _folders, files in os.walk(folder):
         for name in files:
             if name.endswith(".npy"):
@@ -148,7 +149,7 @@ def _arrays_in(folder: str) -> Iterator[str]:
 
 
 def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
-    """Judge A against B, the benchmark."""
+    """Comparison of array A with the benchmark B."""
     dtypes = precision_of(a), precision_of(b)
     precision = rules.precision or coarser(*dtypes)
     allowed = rules.tolerance if rules.tolerance is not None else TOLERANCES.get(precision, 0.0)
@@ -193,20 +194,21 @@ def _same_bits(a: Any, b: Any) -> bool:
 
 
 def _first(a: Any, b: Any, measured: Measured, allowed: float, rules: Rules) -> tuple[int, ...] | None:
-    """The first element that is off by the tolerance of the largest one, else of a usual one."""
+    """Index of the first element beyond the tolerance, relative to the largest element or else to a usual one."""
     limits = (allowed * magnitude for magnitude in (measured.largest, measured.usual))
     found = (first_difference(a, b, limit, equal_nan=rules.equal_nan) for limit in limits)
     return next((place for place in found if place is not None), None)
 
 
 def _values(a: Any, b: Any, at: tuple[int, ...]) -> tuple[float, float]:
+    """Elements of both arrays at an index, as floats."""
     np = open_numpy()
     one, other = (float(np.asarray(side[at])) for side in (a, b))
     return one, other
 
 
 def guide_check(a: Any, b: Any, measured: Measured, *, equal_nan: bool = False) -> GuideCheck:
-    """The three numbers of the guide's checker; `b` is its golden side."""
+    """The three numbers that the guide's checker computes; `b` is the golden side."""
     comparable = agreement(measured, "", 1.0, equal_nan=equal_nan).why not in ("nan", "infinite")
     divergence = _divergence(a, b, measured) if comparable else None
     return GuideCheck(measured.cosine, measured.magnitude, divergence)
@@ -233,6 +235,7 @@ def _divergence(a: Any, b: Any, measured: Measured) -> float:
 
 
 def _finite_blocks(a: Any, b: Any) -> Iterator[tuple[Any, Any]]:
+    """Pairs of blocks of both arrays as float64, without positions where either is not finite."""
     np = open_numpy()
     with np.errstate(all="ignore"):
         for one, other, _start in blocks(a, b):

@@ -40,7 +40,7 @@ class ScaledSum:
         self.power = power
 
     def add(self, value: float, power: int = 0) -> None:
-        """Add `value` times two to the `power`."""
+        """Add `value` * 2**`power` to the sum."""
         if not value:
             return
         if not self.value:
@@ -56,7 +56,7 @@ class ScaledSum:
         return ScaledSum(math.sqrt(math.ldexp(self.value, odd)), (self.power - odd) // 2)
 
     def quotient(self, other: ScaledSum) -> float:
-        """The quotient of two sums; infinite where the other is nothing, 0 where both are."""
+        """Ratio of two sums; infinite if only the other is 0, and 0 if both are."""
         if not other.value:
             return math.copysign(math.inf, self.value) if self.value else 0.0
         (one, its), (two, theirs) = math.frexp(self.value), math.frexp(other.value)
@@ -68,7 +68,7 @@ class ScaledSum:
 
     @property
     def number(self) -> float:
-        """As a float; infinite where no float is that large."""
+        """Sum as a float; infinite if it exceeds the range of floats."""
         try:
             return math.ldexp(self.value, self.power)
         except OverflowError:
@@ -130,22 +130,22 @@ class Measured(NamedTuple):
 
     @property
     def nans(self) -> tuple[int, int]:
-        """Numbers of NaNs on either side."""
+        """Number of NaNs in each array."""
         return self.nan_a, self.nan_b
 
     @property
     def infinities(self) -> tuple[int, int]:
-        """Numbers of infinities on either side."""
+        """Number of infinities in each array."""
         return self.infinite_a, self.infinite_b
 
     @property
     def a(self) -> ArraySide:
-        """The one array by itself."""
+        """Statistics of array A alone."""
         return ArraySide(*self.statistics_a, self.norm_a, self.nan_a, self.infinite_a)
 
     @property
     def b(self) -> ArraySide:
-        """The other one."""
+        """Statistics of array B alone."""
         return ArraySide(*self.statistics_b, self.norm_b, self.nan_b, self.infinite_b)
 
 
@@ -178,7 +178,7 @@ def unequal(np: Any, left: Array, right: Array) -> Array:
 
 
 def _differs_from_float(np: Any, whole: Array, number: Array) -> Array:
-    """Mask of whole numbers that are not the float beside them: their own float may be that of a neighbour."""
+    """Mask of integers that differ from the float beside them, compared without rounding the integers."""
     found = whole.astype(np.float64) != number
     if whole.dtype.itemsize < np.dtype(np.int64).itemsize:
         return found
@@ -224,7 +224,7 @@ class Totals:
         self._errors, self._magnitudes = _Ranks(np), _Ranks(np)
 
     def add(self, one: Array, other: Array, start: int) -> None:
-        """Take in one block of both arrays."""
+        """Count one block of both arrays."""
         np = self._np
         left, right = one.reshape(-1), other.reshape(-1)
         self.count += left.size
@@ -265,11 +265,12 @@ class Totals:
             self.five += left.size
 
     def rank(self, block: Array) -> None:
-        """Take in a block that was passed over, of arrays that differ elsewhere, for the ranked error."""
+        """Count a block for the ranked error only; the other sums skipped it."""
         np = self._np
         self._magnitudes.add(abs(wide(np, block)))
 
     def _sums(self, sides: tuple[Array, Array], sizes: tuple[Array, Array], tops: Sequence[float]) -> None:
+        """Add a block's sums, squares and products, scaled by powers of two so that squares do not overflow."""
         np = self._np
         powers = [_power(top) for top in tops]
         one, other = (_scale_down(np, side, power) for side, power in zip(sides, powers, strict=True))
@@ -283,6 +284,7 @@ class Totals:
         self.abs_b.add(float(_scale_down(np, sizes[1], powers[1]).sum()), powers[1])
 
     def _take(self, errors: Array, power: int, sizes: Array, positions: Array | None, start: int) -> None:
+        """Update the largest error, its position and the relative errors from a block's differences."""
         np = self._np
         at = int(errors.argmax())
         most = ScaledSum(float(errors[at]), power)
@@ -302,6 +304,7 @@ class Totals:
         self.five += int((relative < 0.005).sum())
 
     def _not_finite(self, left: Array, right: Array, finite: Array) -> None:
+        """Count NaNs and infinities of a block, and positions where they differ between the sides."""
         np = self._np
         nans = np.isnan(left), np.isnan(right)
         self.nan_a += int(nans[0].sum())
@@ -313,7 +316,7 @@ class Totals:
         self.apart += int((~finite & ~both & ~(left == right)).sum())
 
     def result(self, shape: tuple[int, ...]) -> Measured:
-        """The difference of two arrays of this shape, and the statistics of each, from the sums."""
+        """Differences of two arrays of this shape, and statistics of each, from the collected sums."""
         norms = self.squares_a.root(), self.squares_b.root()
         distance = self.squares.root()
         both = norms[0].times(norms[1])
@@ -352,7 +355,7 @@ class Totals:
         )
 
     def _rank_errors(self) -> tuple[float, float]:
-        """The error that a quarter reaches over the magnitude that a quarter reaches, and the latter.
+        """Upper-quartile error divided by the upper-quartile magnitude, and that magnitude; without zeros.
 
         Of the elements that are 0 on neither side.
         """
@@ -391,7 +394,7 @@ class _Ranks:
         self._counts, self._first = grown, first
 
     def magnitude_of_rank(self, rank: int) -> float:
-        """The magnitude that so many reach, rounded down to its step; 0 if there are not so many."""
+        """Magnitude that so many elements reach, rounded down to a step; 0 if there are fewer."""
         np = self._np
         if rank > self.count:
             return 0.0
@@ -407,6 +410,7 @@ def _power(top: float) -> int:
 
 
 def _scale_down(np: Any, numbers: Array, power: int) -> Array:
+    """Numbers divided by two to the `power`."""
     return np.ldexp(numbers, -power) if power else numbers
 
 
@@ -418,12 +422,13 @@ def _squares(np: Any, magnitudes: Array, top: float) -> tuple[float, int]:
 
 
 def _magnitude(sum_a: ScaledSum, sum_b: ScaledSum) -> float | None:
+    """Relative excess of one sum over another; None if only the second is 0."""
     if not sum_b.value:
         return None if sum_a.value else 0.0
     return sum_a.quotient(sum_b) - 1
 
 
 def _factor(product: ScaledSum, norm_a: ScaledSum, norm_b: ScaledSum) -> float:
-    """Distance from once of the smaller side as a multiple of the larger one, along it."""
+    """Distance from 1 of the factor between two arrays: the smaller one as a multiple of the larger."""
     larger = norm_a if norm_a.quotient(norm_b) >= 1 else norm_b
     return abs(product.quotient(larger.times(larger)) - 1) if larger.value else 0.0

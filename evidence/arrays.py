@@ -122,6 +122,7 @@ class _Header(NamedTuple):
 
 
 def _map_array(np: Any, path: str, stream: BufferedReader, header: _Header) -> Array:
+    """Array of an opened `.npy` file as a memory map, after checks of its type, shape and length."""
     begins, shape, dtype, order = header
     found = os.fstat(stream.fileno()).st_size
     if dtype.hasobject:
@@ -167,9 +168,11 @@ class _Widened:
         return self._np.asarray(wide, dtype)
 
     def transpose(self, axes: tuple[int, ...]) -> Array:
+        """The array with its axes exchanged; stays lazily widened."""
         return _Widened(self._np, self._bits.transpose(axes))
 
     def reshape(self, shape: tuple[int, ...]) -> Array:
+        """The array in another shape; stays lazily widened."""
         return _Widened(self._np, self._bits.reshape(shape))
 
 
@@ -179,7 +182,7 @@ def precision_of(array: Array) -> str:
 
 
 def coarser(a: str, b: str) -> str:
-    """The precision that limits a comparison: whole numbers are compared exactly, whatever the other side is."""
+    """Whole-number type if one side has it (compared exactly), else the less precise of two types."""
     for name in (a, b):
         if name in WHOLE:
             return name
@@ -203,7 +206,7 @@ def measure(a: Array, b: Array) -> Measured:
 def agreement(
     measured: Measured, precision: str, tolerance: float | None = None, *, equal_nan: bool = False
 ) -> Agreement:
-    """Judge what was measured; `precision` is the coarser one of the two sides."""
+    """Judgement of measured differences under a tolerance; `precision` is the coarser type of both sides."""
     allowed = tolerance if tolerance is not None else TOLERANCES.get(precision, 0.0)
     if why := _not_finite(measured, equal_nan=equal_nan):
         return Agreement(False, allowed, why)
@@ -223,14 +226,14 @@ def agreement(
 
 
 def _not_finite(measured: Measured, *, equal_nan: bool) -> str:
-    """`nan` or `infinite` where that speaks against two arrays."""
+    """Reason `nan` or `infinite` if such values make two arrays disagree; else empty."""
     if (measured.nan_a or measured.nan_b) and not (equal_nan and measured.nan_a == measured.nan_b == measured.nan_both):
         return "nan"
     return "infinite" if measured.not_finite_apart else ""
 
 
 def first_difference(a: Array, b: Array, limit: float, *, equal_nan: bool = False) -> tuple[int, ...] | None:
-    """The first element, in the order of storage, that is off by more than `limit` or not a number on either side."""
+    """Index of the first element, in storage order, that differs by more than `limit` or is NaN on one side."""
     np = open_numpy()
     with np.errstate(all="ignore"):
         for one, other, start in blocks(a, b):
@@ -251,6 +254,7 @@ def blocks(a: Array, b: Array) -> Iterator[tuple[Array, Array, int]]:
 
 
 def _pieces(a: Array, b: Array, start: int) -> Iterator[tuple[Array, Array, int]]:
+    """Blocks of two arrays of one shape, cut along leading axes, with the flat index at which each begins."""
     if a.size <= _BLOCK or a.ndim == 0:
         if a.size:
             yield a, b, start
@@ -273,7 +277,7 @@ _MOST_REPEATED = 1 << 24
 
 
 def read_tensor(path: str) -> Any:
-    """The array of a dump's file."""
+    """Array of a dump file, `.npy` or `.pt`."""
     return read_torch(path) if path.endswith(".pt") else read_array(path)
 
 
@@ -291,6 +295,7 @@ def read_torch(path: str) -> Any:
 
 
 def _map_tensor(np: Any, path: str, file: TorchFile) -> Any:
+    """Array of the tensor in a `torch.save` file as a memory map; refuses damaged or overlapping storages."""
     tensor = file.content
     # What has a type of its own beside its storage's has numbers that numpy does not know.
     if not isinstance(tensor, Tensor) or tensor.dtype != tensor.storage.dtype or len(tensor.shape) > MOST_AXES:

@@ -35,7 +35,7 @@ _FREE = 100 << 20
 
 
 def bytes_of(path: str, limit: int) -> bytes:
-    """The bytes of a regular file of at most `limit`; OSError where it has more or cannot be read."""
+    """Content of a regular file; OSError if it is larger than `limit` or cannot be read."""
     with open_regular(path) as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
@@ -46,7 +46,7 @@ def bytes_of(path: str, limit: int) -> bytes:
 def parse_json(
     data: bytes, growth: int, pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None, beside: int = 0
 ) -> Any:
-    """The value of a JSON text; ValueError where it is none, or takes more than `growth` times its size in memory.
+    """Value of a JSON text; ValueError if it is invalid or needs more than `growth` times its size in memory.
 
     `beside` are further bytes of the file that the text is a part of.
     """
@@ -72,12 +72,12 @@ _BLANK = re.compile(r"[ \t\n\r]*")
 
 
 def as_object(value: Any) -> dict[str, Any]:
-    """A JSON object; an empty one if the value is another."""
+    """Value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def as_list(value: Any) -> list[Any]:
-    """A JSON list; an empty one if the value is another."""
+    """Value if it is a JSON list, else an empty one."""
     return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
@@ -106,7 +106,7 @@ class Budget:
         self._rest = growth * size + free
 
     def take(self, size: int) -> None:
-        """ValueError where there is no room for so many more bytes."""
+        """Subtract bytes from the budget; ValueError if it is exhausted."""
         self._rest -= size
         if self._rest < 0:
             raise ValueError(say.too_many_small_values())
@@ -115,7 +115,7 @@ class Budget:
 def members(
     path: str, limit: int, opened: Sequence[tuple[str, ...]] = (), skipped: Sequence[tuple[str, ...]] = ()
 ) -> Iterator[Member]:
-    """The members of the object that a file is; OSError where it cannot be read or has more than `limit` bytes.
+    """Members of the JSON object in a file, one by one; OSError if it is unreadable or larger than `limit`.
 
     `opened` are objects whose members are handed out instead of themselves, where they have any; `skipped` are members
     that nobody needs, which are read over piece by piece. A file that is no object has no members. BrokenJsonError
@@ -138,6 +138,7 @@ def members(
 def _members(
     text: _Text, within: tuple[str, ...], opened: frozenset[tuple[str, ...]], skipped: frozenset[tuple[str, ...]]
 ) -> Iterator[Member]:
+    """Members of an object, entering those at paths in `opened` and reading past those in `skipped`."""
     for key in _keys(text):
         place = (*within, key)
         begin = text.peek()
@@ -156,7 +157,7 @@ def _members(
 
 
 def _keys(text: _Text) -> Iterator[str]:
-    """The keys of the object that begins here, each with its value next."""
+    """Keys of the object that begins here; the caller reads the value after each."""
     for _ in _each(text, "{", "}"):
         if text.peek() != '"':
             raise text.broken("Expecting property name enclosed in double quotes")
@@ -166,7 +167,7 @@ def _keys(text: _Text) -> Iterator[str]:
 
 
 def _each(text: _Text, begin: str, end: str) -> Iterator[None]:
-    """Stops before each member of the object or list that begins here; whoever asks reads it."""
+    """One stop before each element of the object or list that begins here; the caller reads it."""
     text.take(begin, "Expecting value")
     if text.peek() != end:
         yield
@@ -194,7 +195,7 @@ class _Text:
         self._line = self._column = 1
 
     def peek(self) -> str:
-        """The next character that is no blank; nothing at the end."""
+        """Next character that is not blank; empty at the end."""
         while True:
             found = _BLANK.match(self._text, self._at)
             assert found is not None
@@ -206,12 +207,13 @@ class _Text:
             self._more()
 
     def take(self, character: str, otherwise: str) -> None:
-        """Go over a character; BrokenJsonError where it is another."""
+        """Consume an expected character; BrokenJsonError if another one follows."""
         if self.peek() != character:
             raise self.broken(otherwise)
         self._at += 1
 
     def value(self) -> Any:
+        """Next JSON value, reading on in the file until it is complete."""
         self.peek()
         while True:
             try:
@@ -231,13 +233,14 @@ class _Text:
             self._check_size()
 
     def broken(self, why: str, at: int | None = None) -> BrokenJsonError:
+        """Error with the line and column of a position."""
         end = self._at if at is None else at
         before = self._text.count("\n", 0, end)
         column = end - self._text.rfind("\n", 0, end) if before else self._column + end
         return BrokenJsonError(why, self._line + before, column)
 
     def _more(self) -> None:
-        """Read on, at least as much as is held: what is decoded again does not add up."""
+        """Read more text, at least doubling what is held, so that repeated decoding stays cheap."""
         done = self._text.count("\n", 0, self._at)
         self._column = self._at - self._text.rfind("\n", 0, self._at) if done else self._column + self._at
         self._line += done
@@ -251,7 +254,7 @@ class _Text:
         self._at = 0
 
     def _check_size(self) -> None:
-        """Refuse a value that goes on over several chunks and is too large."""
+        """Refuse a value that spans several chunks and is too large."""
         if len(self._text) <= 2 * _CHUNK:
             return
         if len(self._text) > _LONGEST + 2 * _CHUNK:
@@ -305,6 +308,7 @@ class Window(io.RawIOBase):
         return found
 
     def read(self, size: int = -1) -> bytes:
+        """Up to `size` bytes of this part of the file; refuses more than `most` at once."""
         rest = max(0, self.length - self._at)
         wanted = rest if size < 0 else min(size, rest)
         if wanted > self.most:
@@ -316,7 +320,7 @@ class Window(io.RawIOBase):
 
 
 def opened_archive(window: Window) -> zipfile.ZipFile:
-    """The archive in a part of a file; BadZipFile where it is none."""
+    """ZIP archive in a part of a file; BadZipFile if it is not one."""
     window.most = _MOST_LISTED
     archive = zipfile.ZipFile(window)  # pyright: ignore[reportArgumentType]
     window.most = window.length
@@ -330,7 +334,7 @@ class UnpackLimit:
         self._rest = rest
 
     def take(self, size: int) -> None:
-        """Count what was unpacked or kept."""
+        """Count unpacked or stored bytes; error beyond the limit."""
         self._rest -= size
         if self._rest < 0:
             raise zipfile.BadZipFile("it unpacks to more than any file of its kind")
@@ -344,7 +348,7 @@ class Unpacked:
         self._budget = budget
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes."""
+        """Next unpacked bytes, counted against the limit."""
         data = self._stream.read(size)
         self._budget.take(len(data))
         return data

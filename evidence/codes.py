@@ -33,7 +33,7 @@ class Code(NamedTuple):
 
 
 def codes() -> dict[str, Code]:
-    """All of them, in order."""
+    """All diagnostic codes of this room, in order."""
     found: dict[str, Code] = {}
     for module, parts in _PARTS.items():
         for kind in import_module(f"{module}.messages_compiled", __package__).say.kinds.values():
@@ -45,7 +45,7 @@ def codes() -> dict[str, Code]:
 
 
 def products() -> dict[str, str]:
-    """The page of all codes, in both languages."""
+    """Text of the page that lists all codes, in both languages, by file name."""
     english, chinese = (say.page("codes", language) for language in ("en", "zh"))
     lines = [f"# {english('heading')} / {chinese('heading')}", "", f"{english('about')} / {chinese('about')}", ""]
     for code in codes().values():

@@ -67,10 +67,11 @@ class Contents:
                     self.digests[one.prefix] = self._names[one.prefix] = digest
 
     def name(self, prefix: str) -> str:
-        """A name that files with the same data share."""
+        """Name for a prefix's data; files with equal data share it."""
         return self._names[prefix]
 
     def _bytes(self, data: DataFile) -> str:
+        """Checksum of the data's files; `quick` reads only some blocks."""
         skipped = [max(0, -(-size // _BLOCK) - _QUICK_BLOCKS) for size in _sizes(data)] if self.quick else [0]
         if any(skipped):
             blocks = sum(-(-size // _BLOCK) for size in _sizes(data))
@@ -78,7 +79,7 @@ class Contents:
         return " ".join(_digest(path, quick=self.quick) for path in data.paths)
 
     def _ids(self, data: DataFile) -> str:
-        """A checksum of lengths, documents and ids, whatever type these are stored in."""
+        """Checksum of lengths, documents and ids, independent of the type in which they are stored."""
         digest = hashlib.blake2b(digest_size=16)
         if not isinstance(data, IndexedFile):
             return self._bytes(data)
@@ -102,13 +103,14 @@ def _sizes(data: DataFile) -> tuple[int, ...]:
 
 
 def _shape(data: DataFile) -> tuple[object, ...]:
-    """Sizes that files with the same data share, known before they are read."""
+    """Sizes that must be equal for equal data, known without reading the tokens."""
     if isinstance(data, IndexedFile) and data.sound:
         return (data.sequences, data.documents, data.tokens)
     return _sizes(data)
 
 
 def _digest(path: str, *, quick: bool) -> str:
+    """Checksum of a file; `quick` reads a few evenly spread blocks."""
     size = os.path.getsize(path)
     found = hashlib.blake2b(digest_size=16)
     with open_regular(path) as stream:
@@ -165,12 +167,12 @@ class Agreement(NamedTuple):
 
     @property
     def whole_run(self) -> bool:
-        """True if both runs are equally long and the orders are the same to the end, not only as far as compared."""
+        """True if both runs have equal length and equal order up to the end, not only in the compared part."""
         return self.one_order and self.lengths is None
 
 
 def differences(a: Plan, b: Plan) -> list[Difference]:
-    """The settings of the data that are not equal."""
+    """Data settings of two plans that differ."""
     different: list[Difference] = []
     of_rows = a.rows is not None or b.rows is not None
     for name in (
@@ -190,7 +192,7 @@ def differences(a: Plan, b: Plan) -> list[Difference]:
 
 
 def agree(a: AnyDraws, b: AnyDraws, contents: Contents, count: int) -> Agreement:
-    """The first `count` samples of both, by steps."""
+    """Comparison of the first `count` samples of both sides, step by step."""
     batch = a.plan.global_batch or 1
     one_batch = batch == (b.plan.global_batch or 1)
     known = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
@@ -224,7 +226,7 @@ class _Placed(NamedTuple):
 
 
 def _naming(a: AnyDraws, b: AnyDraws, contents: Contents) -> Callable[[AnyDraws, int], Any]:
-    """Samples of two indices are equal where they lie at the same place of the same bytes; rows by their tokens."""
+    """Function that gives equal samples of both sides equal names, by their place in equal files or by tokens."""
     if a.plan.rows is None and b.plan.rows is None:
 
         def by_place(side: AnyDraws, number: int) -> Any:
@@ -236,7 +238,7 @@ def _naming(a: AnyDraws, b: AnyDraws, contents: Contents) -> Callable[[AnyDraws,
 
 
 def named_by_tokens(side: AnyDraws, number: int) -> bytes:
-    """A name that samples of the same tokens share, and of the same labels where tokens do not say them."""
+    """Name made of a sample's tokens, and of its labels if the tokens do not determine these."""
     found = hashlib.blake2b(side.tokens(number).astype("<i8").tobytes(), digest_size=16)
     labels = side.own_labels(number) if isinstance(side, RowDraws) else None
     if labels is not None:
@@ -245,15 +247,17 @@ def named_by_tokens(side: AnyDraws, number: int) -> bytes:
 
 
 def _different_lengths(a: Plan, b: Plan) -> tuple[int, int] | None:
+    """Numbers of steps of both sides if these are known and differ."""
     return (a.steps, b.steps) if a.steps and b.steps and a.steps != b.steps else None
 
 
 def _samples_of_step(side: AnyDraws, step: int, name: Callable[[AnyDraws, int], Any]) -> list[_Placed]:
+    """Samples of one step, each with its slot and name."""
     return [_Placed(slot, side.sample(slot.sample), name(side, slot.sample)) for slot in side.step(step)]
 
 
 def _first_in_step(left: list[_Placed], right: list[_Placed], step: int, before: int) -> Parting | None:
-    """The first sample of a step that is not the same; `before` are the samples of the earlier ones."""
+    """First sample of a step that differs; `before` holds the names of earlier steps' samples."""
     one, two = ([placed.name for placed in side] for side in (left, right))
     if one == two:
         return None
@@ -262,6 +266,7 @@ def _first_in_step(left: list[_Placed], right: list[_Placed], step: int, before:
 
 
 def _first_in_order(a: AnyDraws, b: AnyDraws, name: Callable[[AnyDraws, int], Any], count: int) -> Parting | None:
+    """First sample, in drawing order, that differs."""
     for number in range(min(count, a.size, b.size)):
         if name(a, number) != name(b, number):
             step = number // (a.plan.global_batch or 1)
@@ -270,6 +275,8 @@ def _first_in_order(a: AnyDraws, b: AnyDraws, name: Callable[[AnyDraws, int], An
 
 
 def _placement(left: list[_Placed], right: list[_Placed]) -> str:
+    """Kind of difference between the samples' places in a step: none, only devices, or micro batches."""
+
     def groups(side: list[_Placed]) -> dict[tuple[int, int], list[Any]]:
         found: dict[tuple[int, int], list[Any]] = {}
         for placed in side:
@@ -283,6 +290,7 @@ def _placement(left: list[_Placed], right: list[_Placed]) -> str:
 
 
 def _whole(a: AnyDraws, b: AnyDraws) -> bool:
+    """True if both sides' complete indices are equal, so that all samples are."""
     import numpy as np
 
     if isinstance(a, RowDraws) or isinstance(b, RowDraws):
@@ -296,7 +304,7 @@ def _whole(a: AnyDraws, b: AnyDraws) -> bool:
 
 
 def _restart(a: AnyDraws, b: AnyDraws) -> int | None:
-    """The step from which one side has begun again while the other goes on."""
+    """Step at which one side begins a new pass over its samples while the other does not."""
     batch = a.plan.global_batch or 1
     steps = [plan.steps for plan in (a.plan, b.plan) if plan.steps]
     if not steps or batch != (b.plan.global_batch or 1):
@@ -307,6 +315,7 @@ def _restart(a: AnyDraws, b: AnyDraws) -> int | None:
 
 
 def _shares(split: str) -> tuple[float, ...] | str:
+    """Shares of a split; the text itself if it is not valid."""
     try:
         return shares(split)
     except RefusedError:
@@ -314,6 +323,7 @@ def _shares(split: str) -> tuple[float, ...] | str:
 
 
 def _weights(plan: Plan) -> list[float] | int:
+    """Normalized weights of a blend; the number of data sets if no weights are set."""
     blend = plan.blend
     assert blend is not None
     if len(blend.prefixes) == 1:
@@ -322,6 +332,7 @@ def _weights(plan: Plan) -> list[float] | int:
 
 
 def _blend_text(plan: Plan) -> str:
+    """Data paths of a blend, each with its weight if there are weights."""
     blend = plan.blend
     assert blend is not None
     if blend.weights is None:
@@ -340,7 +351,7 @@ class Membership(NamedTuple):
 
 
 def membership(samples: AnyDraws, rows: RowDraws, count: int) -> Membership:
-    """The first `count` samples among the rows."""
+    """Report on the first `count` samples that are, or are not, among the given rows."""
     names = {named_by_tokens(rows, row) for row in range(rows.size)}
     wanted = min(count, samples.size, samples.plan.samples or samples.size)
     missing = [number for number in range(wanted) if named_by_tokens(samples, number) not in names]
@@ -371,7 +382,7 @@ class Side(NamedTuple):
 
     @property
     def sources(self) -> list[Source]:
-        """Every prefix, and the index that the settings give; or the rows."""
+        """Each data prefix with the index that the settings give; for record files, the rows."""
         blend, rows, draws = self.plan.blend, self.plan.rows, self.draws
         listed: list[Source] = []
         for number, prefix in enumerate(() if blend is None else blend.prefixes):
@@ -399,7 +410,7 @@ class Pair(NamedTuple):
 
 
 def pair_of(a: Side, b: Side, options: CheckOptions) -> Pair:
-    """Two configurations against each other."""
+    """Comparison of the data of two configurations."""
     different = differences(a.plan, b.plan)
     agreement, contents = None, None
     diagnostics: list[Diagnostic] = []
@@ -430,6 +441,7 @@ def pair_of(a: Side, b: Side, options: CheckOptions) -> Pair:
 
 
 def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
+    """Finding on samples of one side that are, or are not, rows of the other."""
     file = (b if b.shuffled is not None else a).plan.file
     if members.missing is None:
         what = say.samples_are_rows(count=members.looked_at, rows=members.rows)
@@ -439,6 +451,7 @@ def _members(a: Side, b: Side, members: Membership) -> Diagnostic:
 
 
 def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
+    """Findings on data files that differ between the sides: other bytes, sizes or token types."""
     if a.plan.blend is None or b.plan.blend is None:
         return []
     diagnostics: list[Diagnostic] = []
@@ -469,6 +482,7 @@ def _bytes(a: Side, b: Side, contents: Contents) -> list[Diagnostic]:
 
 
 def _partings(a: Side, b: Side, agreement: Agreement) -> list[Diagnostic]:
+    """Findings on the first sample or step at which two orders differ."""
     diagnostics: list[Diagnostic] = []
     parted = agreement.parted or agreement.parting
     span = b.plan.place("blend").span
@@ -515,7 +529,7 @@ _OTHER_PLACES = {"devices": say.on_other_devices, "micro-batches": say.in_other_
 
 
 def piece_of(drawn: Drawn) -> Words:
-    """Place of a sample, for a person."""
+    """Readable place of a sample in its file."""
     first, more = drawn.pieces[0], len(drawn.pieces) - 1
     if not more:
         return say.piece(prefix=drawn.prefix, sequence=first.sequence, offset=first.offset)
@@ -523,7 +537,7 @@ def piece_of(drawn: Drawn) -> Words:
 
 
 def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool) -> Words:
-    """A difference and its consequence."""
+    """Message on one differing setting and its consequence."""
     sentence = {
         "sample_length": say.sample_length_differs,
         "seed": say.seed_differs,
@@ -542,7 +556,7 @@ def setting_sentence(difference: Difference, a: Plan, b: Plan, *, harmless: bool
 
 
 def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None]) -> Words:
-    """The reason why two orders part, and what makes them equal; each begins with a space or is empty."""
+    """Message on the cause of different orders and on the remedy; begins with a space, or is empty."""
     first, second = drawn
     if first is None or second is None:
         return NOTHING
@@ -564,6 +578,7 @@ def suggestion(a: Plan, b: Plan, drawn: tuple[AnyDraws | None, AnyDraws | None])
 
 
 def _epochs(draws: AnyDraws) -> list[tuple[int, bool]]:
+    """Number of epochs of each data set's index, and if its last epoch is shuffled separately."""
     return [(index.epochs, index.separate_last_epoch) for index in draws.indices]
 
 

@@ -56,12 +56,12 @@ class Batch(NamedTuple):
 
     @property
     def tokens(self) -> list[tuple[Ids, Ids]]:
-        """The tokens and own labels of every sample, in an order that does not depend on the devices."""
+        """Tokens and labels of every sample, in an order independent of devices."""
         return sorted((fed.ids, fed.labels) for fed in self.samples)
 
 
 def batches(side: Side, first: int, count: int) -> list[Batch]:
-    """Steps `first` to `first + count - 1` of a side whose samples are known; RefusedError beyond its end."""
+    """Batches of `count` steps from `first` on; RefusedError beyond the end of the run."""
     draws = side.draws
     assert draws is not None
     last = first + count - 1
@@ -90,12 +90,12 @@ def batches(side: Side, first: int, count: int) -> list[Batch]:
 
 
 def first_other(a: Sequence[Batch], b: Sequence[Batch]) -> int | None:
-    """The first step whose tokens are not the same on both sides."""
+    """First step whose tokens differ between the sides."""
     return next((one.step for one, two in zip(a, b, strict=True) if one.tokens != two.tokens), None)
 
 
 def first_other_mask(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
-    """The first step of equal tokens whose losses, positions or attention are masked or begun anew on one side only.
+    """First step with equal tokens whose losses, positions or attention are masked differently.
 
     Both frameworks mask and begin anew at ids; where no sample of a step holds one of these, nothing differs in it.
     """
@@ -111,13 +111,13 @@ def first_other_mask(a: Side, b: Side, fed: Sequence[Batch]) -> int | None:
 
 
 def _ends(plan: Plan) -> set[tuple[str, int | None]]:
-    """The actions of a run at the end of a document, with the id by which it knows one."""
+    """Effects of a document end in a run (`masks`, `positions`, `attention`), each with the end's id."""
     done = {"masks": plan.masks_after_eod, "positions": plan.resets_positions, "attention": plan.resets_attention}
     return {(name, plan.eod) for name, does in done.items() if does}
 
 
 def not_read(sides: Sequence[Side]) -> tuple[Unseen, ...]:
-    """The inputs of batches that are not read: open words, columns of MindRecord rows beside ids and labels."""
+    """Inputs of batches that this check does not read: undecided words, extra columns of MindRecord rows."""
     columns = (
         Unseen(f"{side.plan.file}: {column}", *say.column_is_not_read().both())
         for side in sides
@@ -128,6 +128,7 @@ def not_read(sides: Sequence[Side]) -> tuple[Unseen, ...]:
 
 
 def _labels(draws: AnyDraws, sample: int) -> Ids:
+    """Labels of a sample, if its rows have a label column of their own."""
     labels = draws.own_labels(sample) if isinstance(draws, RowDraws) else None
     return () if labels is None else _ids(labels)
 
@@ -159,7 +160,7 @@ class Report(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """The word for the answer: the only place that decides it.
+        """One-word verdict of the report. Decided here only.
 
         | what | verdict at best |
         | --- | --- |
@@ -174,14 +175,14 @@ class Report(NamedTuple):
 
     @property
     def gaps(self) -> tuple[Unseen, ...]:
-        """Relevant data that were not compared: unread files, later steps."""
+        """Relevant data that were not compared: files not read, later steps."""
         found = [*self._not_read()]
         if self.agreement is not None:
             found += (*not_read(self.sides), *self._uncompared_steps(self.agreement))
         return tuple(found)
 
     def _not_read(self) -> Iterator[Unseen]:
-        """The data that `--quick` passed over."""
+        """Data that `--quick` skipped."""
         for one in self.datasets:
             if one.seen is not None and not one.seen.complete:
                 left = one.data.tokens - one.seen.tokens
@@ -191,7 +192,7 @@ class Report(NamedTuple):
             yield Unseen(file.prefix, *say.blocks_not_read(count=left, of=file.of).both())
 
     def _uncompared_steps(self, agreement: Agreement) -> Iterator[Unseen]:
-        """The samples behind those compared, unless one order holds to the end; and the longer run's own steps."""
+        """Samples after the compared ones, if the whole order is not known to be equal, and extra steps."""
         steps = [side.plan.steps for side in self.sides]
         shorter = min((one for one in steps if one is not None), default=None)
         if not agreement.one_order and (None in steps or shorter is None or shorter > agreement.steps):
@@ -205,7 +206,7 @@ class Report(NamedTuple):
 
 
 def check(prefixes: Sequence[str], configs: Sequence[Config], asked: CheckOptions) -> Report:
-    """Check data files by themselves, against configurations, and two configurations against each other."""
+    """Report on data files alone, against configurations, and on two configurations against each other."""
     need_numpy()
     unreadable: list[Diagnostic] = []
     files: dict[str, DataFile] = {}
@@ -236,7 +237,7 @@ def check(prefixes: Sequence[str], configs: Sequence[Config], asked: CheckOption
 
 
 def _readable(prefix: str) -> DataFile | Diagnostic:
-    """The data at a prefix, or why they cannot be read."""
+    """Data at a prefix, or a diagnostic if they cannot be read."""
     try:
         return given_data(prefix)
     except UnreadableError as error:
@@ -244,12 +245,12 @@ def _readable(prefix: str) -> DataFile | Diagnostic:
 
 
 def given_data(name: str) -> DataFile:
-    """The data that a word of the command line names; UnreadableError where they cannot be read."""
+    """Data that a command-line word names; UnreadableError if they cannot be read."""
     return read_records(name, named_files(name)) if is_record(name) else read_indexed(name)
 
 
 def _deduplicate(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """Each finding once, the gravest first."""
+    """Findings without repeats, the most severe first."""
     kept: list[Diagnostic] = []
     for entry in problems:
         if entry not in kept:
@@ -259,12 +260,13 @@ def _deduplicate(problems: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
 
 
 def side_of(config: Config, given: Mapping[str, DataFile]) -> Side:
-    """The samples of a configuration, from the files it names or a given one of the same name."""
+    """Samples of a configuration, from the files that it names or from given ones with equal names."""
     plan = plan_of(config)
     return _of_tokens(plan, given) if plan.rows is None else _of_rows(plan, given)
 
 
 def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
+    """Side of a configuration whose data are MindRecord rows."""
     problems = [*plan.undecided, *plan.problems]
     assert plan.rows is not None
     try:
@@ -290,6 +292,7 @@ def _of_rows(plan: Plan, given: Mapping[str, DataFile]) -> Side:
 
 
 def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
+    """Side of a configuration whose data are `.bin`/`.idx` files; also reports stale cached indices."""
     problems = [*plan.undecided, *plan.problems]
     files: dict[str, IndexedFile] = {}
     for prefix in dict.fromkeys(() if plan.blend is None else plan.blend.prefixes):
@@ -323,7 +326,7 @@ def _of_tokens(plan: Plan, given: Mapping[str, DataFile]) -> Side:
 
 
 def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagnostic:
-    """The place on this machine of a prefix that a configuration names."""
+    """Path on this machine for a prefix that a configuration names, or a diagnostic."""
     for place in (prefix, os.path.join(os.path.dirname(file), prefix)):
         if os.path.isfile(f"{place}.idx") or os.path.isfile(f"{place}.bin"):
             return place
@@ -341,7 +344,7 @@ def _local(prefix: str, file: str, given: Mapping[str, DataFile]) -> str | Diagn
 
 
 def _decode_samples(sides: Sequence[Side], datasets: Sequence[DataSet], options: CheckOptions) -> tuple[Decoded, ...]:
-    """The first samples as text: of each side, or of the files where there is no configuration."""
+    """First samples as text: of each side, or of the data files without a configuration."""
     tokenizer = options.tokenizer
     if tokenizer is None or not options.decode:
         return ()
@@ -376,7 +379,7 @@ def plan_of(config: Config) -> Plan:
 
 
 def _with_amounts(plan: Plan) -> Plan:
-    """The plan; one that asks for nothing, or for less, draws no samples that could be compared."""
+    """Plan marked as undecided if samples, sample length or batch size are below 1."""
     amounts = (
         ("samples", plan.samples, say.training_samples),
         ("sample_length", plan.sample_length, say.tokens_a_sample),

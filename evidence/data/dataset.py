@@ -71,16 +71,16 @@ class Scan(NamedTuple):
 
     @property
     def common_ends(self) -> list[End]:
-        """The ids that sequences end with most often."""
+        """Ids that most often end a sequence."""
         return [End(token, count) for token, count in list(self.ends.items())[:_MOST_ENDS]]
 
     def ending(self, token: int) -> int:
-        """Number of sequences that end with `token`."""
+        """Number of sequences whose last id is `token`."""
         return self.ends.get(token, 0)
 
 
 def scan(data: DataFile, ids: Sequence[int] = (), limits: Sequence[int] = (), quick: int | None = None) -> Scan:
-    """The ids of a file: all of them, or those of `quick` sequences spread over it."""
+    """Counts of ids in a file: over all of it, or over `quick` evenly spread sequences."""
     wanted = tuple(dict.fromkeys(ids))
     tally = _Tally(wanted, tuple(dict.fromkeys(limits)))
     complete = quick is None or quick >= data.sequences
@@ -110,7 +110,7 @@ class _Tally:
         self._limits = limits
 
     def add(self, data: DataFile, first: int, tokens: Any, ends: Any) -> None:
-        """Tokens that stand together: `first` counts from the start of the file, `ends` are the last of sequences."""
+        """Count adjacent tokens; `first` is the first one's position in the file, `ends` end sequences."""
         import numpy as np
 
         if not tokens.size:
@@ -130,6 +130,7 @@ class _Tally:
                 self._count_outside(data, first, tokens, limit)
 
     def _count_outside(self, data: DataFile, first: int, tokens: Any, limit: int) -> None:
+        """Count ids outside a vocabulary of size `limit`, and note the first one's place."""
         import numpy as np
 
         wrong = np.flatnonzero((tokens < 0) | (tokens >= limit))
@@ -142,7 +143,7 @@ class _Tally:
 
 
 def sequence_at(data: DataFile, token: int) -> tuple[int, int]:
-    """The sequence in which a token of the file stands, and its place in it."""
+    """Sequence that contains a token of the file, and the token's position in it."""
     import numpy as np
 
     sequence = int(np.searchsorted(data.pointers, token * data.itemsize, side="right")) - 1
@@ -152,14 +153,14 @@ def sequence_at(data: DataFile, token: int) -> tuple[int, int]:
 
 
 def _every(data: DataFile) -> Iterator[tuple[int, Any, Any]]:
-    """All tokens, with the places where sequences end in them."""
+    """All tokens of a file in chunks, with the positions at which sequences end."""
     from .mindrecord import RecordFile
 
     return _rows(data, range(data.sequences)) if isinstance(data, RecordFile) else _whole(data)
 
 
 def _spread(sequences: int, count: int) -> list[int]:
-    """Sequences evenly spread over the file, the first and the last among them."""
+    """Numbers of evenly spread sequences, including the first and last."""
     import numpy as np
 
     places: Any = np.linspace(0, sequences - 1, num=max(2, count))
@@ -167,7 +168,7 @@ def _spread(sequences: int, count: int) -> list[int]:
 
 
 def _whole(data: IndexedFile) -> Iterator[tuple[int, Any, Any]]:
-    """The file in chunks, each with the places where sequences end in it."""
+    """Chunks of an indexed file, each with the positions at which sequences end."""
     import numpy as np
 
     kind = token_type(data.dtype)
@@ -187,7 +188,7 @@ def _whole(data: IndexedFile) -> Iterator[tuple[int, Any, Any]]:
 
 
 def _fill(stream: Any, view: memoryview) -> int:
-    """Bytes read into `view`: a raw read may give less than was asked for."""
+    """Number of bytes read into `view`; repeats short reads."""
     done = 0
     while done < len(view):
         got = stream.readinto(view[done:])
@@ -211,7 +212,7 @@ class _Ends:
         self._waiting = np.empty(0, dtype=np.int64)
 
     def until(self, token: int) -> Any:
-        """Places before `token` that were not given yet."""
+        """Ends of sequences before `token` that were not returned by earlier calls."""
         import numpy as np
 
         given: list[Any] = []
@@ -229,6 +230,7 @@ class _Ends:
 
 
 def _rows(data: DataFile, places: Iterable[int]) -> Iterator[tuple[int, Any, Any]]:
+    """Tokens of the sequences with these numbers, each with its position in the file."""
     import numpy as np
 
     for sequence in places:
@@ -281,17 +283,17 @@ class DataSet(NamedTuple):
 
     @property
     def multimodal(self) -> bool:
-        """True if sequences have modes."""
+        """True if the file marks sequences with modes."""
         return self.data.modes is not None
 
     @property
     def columns(self) -> tuple[str, ...] | None:
-        """All arrays of a row; an indexed file has no rows."""
+        """Names of all arrays of a row; None for an indexed file, which has no rows."""
         return self.data.names if isinstance(self.data, RecordFile) else None
 
     @property
     def lengths(self) -> Lengths | None:
-        """Statistics of the lengths; None without sequences."""
+        """Statistics of sequence lengths; None without sequences."""
         import numpy as np
 
         lengths = self.data.lengths
@@ -306,7 +308,7 @@ _ANY_ID = 1 << 62
 
 
 def dataset_of(data: DataFile, plans: Sequence[Plan], options: CheckOptions) -> DataSet:
-    """Look at the tokens of a file, for the plans that use it."""
+    """Description of a data file: token counts, round trip, and findings for the plans that use it."""
     problems: list[Diagnostic] = []
     if any(entry.kind.name == "index-inconsistent" for entry in data.problems):
         return DataSet(data, None, ())
@@ -339,7 +341,7 @@ def dataset_of(data: DataFile, plans: Sequence[Plan], options: CheckOptions) -> 
 
 
 def _ids_findings(data: DataFile, seen: Scan, limits: dict[int, str]) -> Iterator[Diagnostic]:
-    """Ids that no vocabulary has, or that all are one."""
+    """Findings on ids outside the vocabulary, or on data with a single id."""
     for beyond in seen.outside:
         said = say.outside(
             source=limits.get(beyond.limit, "int64"),
@@ -361,7 +363,7 @@ def _ids_findings(data: DataFile, seen: Scan, limits: dict[int, str]) -> Iterato
 
 
 def _limits(plans: Sequence[Plan], asked: CheckOptions) -> dict[int, str]:
-    """The vocabulary sizes that ids must stay below, and where each comes from."""
+    """Vocabulary sizes that all ids must stay below, with their origin."""
     found: dict[int, str] = {}
     for plan in plans:
         if plan.vocabulary is not None:
@@ -374,6 +376,7 @@ def _limits(plans: Sequence[Plan], asked: CheckOptions) -> dict[int, str]:
 
 
 def _round_trip(data: DataFile, options: CheckOptions) -> RoundTrip | None:
+    """Number of sequences that the tokenizer decodes and encodes to the same ids, out of those tried."""
     if options.encoder is None or options.tokenizer is None or not data.sound:
         return None
     special = set(options.tokenizer.special.values())
@@ -397,7 +400,7 @@ _USUAL = 0.9
 
 
 def ids_to_count(plans: Iterable[Plan], tokenizer: Tokenizer | None) -> list[int]:
-    """The ids whose number in the data matters."""
+    """Ids whose frequency in the data is relevant: ends, padding, masked ones."""
     found: dict[int, None] = {}
     for plan in plans:
         if plan.eod is not None:
@@ -409,7 +412,7 @@ def ids_to_count(plans: Iterable[Plan], tokenizer: Tokenizer | None) -> list[int
 
 
 def usual_end(scan: Scan) -> tuple[int, float] | None:
-    """The id that most sequences end with, and their share."""
+    """Id that ends most sequences, and the share of these."""
     if not scan.ends or not scan.sequences:
         return None
     token, count = next(iter(scan.ends.items()))
@@ -419,7 +422,7 @@ def usual_end(scan: Scan) -> tuple[int, float] | None:
 def special_findings(
     plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]
 ) -> list[Diagnostic]:
-    """Problems between one plan's special ids and the data of `name`."""
+    """Findings on a plan's special ids (end, padding, masks) in the data of `name`."""
     of_tokenizer = None if tokenizer is None else tokenizer.special.get("eos_token")
     eod = of_tokenizer if plan.eod is None and plan.framework == "megatron" else plan.eod
     ended = _end_problem(plan, name, scan, None if eod is None or eod < 0 else eod)
@@ -431,7 +434,7 @@ def special_findings(
 
 
 def _end_problem(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Words, Severity | None] | None:
-    """The problem between the id that ends a document for the run, and the usual end of the documents."""
+    """Finding text if a run's document-end id is not the usual end of the data's sequences."""
     matters = plan.ends_matter
     usual = usual_end(scan)
     ending = NOTHING if usual is None else say.of_the_sequences_end_with(usual=usual[1], usual2=usual[0])
@@ -452,6 +455,7 @@ def _end_problem(plan: Plan, name: str, scan: Scan, eod: int | None) -> tuple[Wo
 def _masked_findings(
     plan: Plan, name: str, scan: Scan, tokenizer: Tokenizer | None, others: Sequence[Plan]
 ) -> list[Diagnostic]:
+    """Findings on ids in the data that a run leaves out of the loss or the attention."""
     diagnostics: list[Diagnostic] = []
     padding = {_pads(other, tokenizer) for other in others}
     for token, where in plan.unseen.items():
@@ -488,7 +492,7 @@ def _masked_findings(
 
 
 def _pads(plan: Plan, tokenizer: Tokenizer | None) -> int | None:
-    """The id that Megatron leaves out of the loss: its tokenizer's pad, from 0.16 on if it has no other use."""
+    """Padding id that Megatron masks in the loss; from 0.16 on only if the id has no other use."""
     if plan.framework != "megatron" or tokenizer is None or plan.eod is not None:
         return None
     pad = tokenizer.special.get("pad_token")

@@ -71,7 +71,7 @@ class GptIndex(NamedTuple):
         return int(self.order.size)
 
     def sample(self, number: int) -> tuple[Piece, ...]:
-        """The pieces of the sample that is drawn as `number`."""
+        """Pieces of documents that make up sample `number`."""
         cut = int(self.order[number])
         first, offset = self.place(cut)
         last, stop = self.place(cut + 1)
@@ -83,7 +83,7 @@ class GptIndex(NamedTuple):
         return tuple(piece for piece in pieces if piece.length)
 
     def place(self, cut: int) -> tuple[int, int]:
-        """The place of a cut: which sequence of the line, and how far into it."""
+        """Sequence and offset at which a sample begins."""
         import numpy as np
 
         if cut == 0:
@@ -95,13 +95,14 @@ class GptIndex(NamedTuple):
         return at, token - int(self.ends[at]) + self._length(at)
 
     def _length(self, at: int) -> int:
+        """Length of a sequence in the shuffled line."""
         return int(self.ends[at]) - (int(self.ends[at - 1]) if at else 0)
 
 
 def gpt_index(
     lengths: Any, training: tuple[int, int], samples: int | None, sample_length: int, seed: int, *, extra: bool = True
 ) -> GptIndex:
-    """The samples of the sequences `training`, of which at least `samples` are asked for; None asks for one epoch."""
+    """Sample index of the training sequences, for at least `samples` samples; None means one epoch."""
     import numpy as np
 
     sequences = np.arange(training[0], training[1], dtype=np.int32)
@@ -152,7 +153,7 @@ class Cached(NamedTuple):
 
 
 def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex) -> Iterator[Cached]:
-    """The cached indices that the settings of `plan` would find for a prefix."""
+    """Cached index files that a run with this plan would load for a prefix, with the result of a check."""
     folder = plan.cache or os.path.join(prefix, "cache", "GPTDataset_indices")
     if not os.path.isdir(folder):
         return
@@ -172,6 +173,7 @@ def cached_indices(plan: Plan, prefix: str, request: int | None, index: GptIndex
 
 
 def _description(path: str) -> dict[str, Any]:
+    """JSON description beside a cached index; empty if it is unreadable."""
     try:
         found = parse_json(bytes_of(path, _MOST_BYTES), 2)
     except (OSError, ValueError):
@@ -180,6 +182,7 @@ def _description(path: str) -> dict[str, Any]:
 
 
 def _fits(stem: str, index: GptIndex) -> bool:
+    """True if cached index files on disk equal this index."""
     import numpy as np
 
     try:
@@ -228,7 +231,7 @@ class Draws:
         self._check_blend()
 
     def _check_blend(self) -> None:
-        """Refuse a blend that asks more of a dataset than it has, as the builders do.
+        """Raise RefusedError for a blend that asks more of a data set than it has, as the frameworks do.
 
         MindFormers compares the n-th dataset with the n-th one *that is used*, so that a blend in which one is never
         used can be refused for the size of another (`blended_megatron_dataset_builder.py:build`, 1.6 to 2.1).
@@ -248,7 +251,7 @@ class Draws:
                 )
 
     def sample(self, number: int) -> Drawn:
-        """The sample that the framework's dataset gives for an index."""
+        """Sample that the framework's data set returns for an index."""
         dataset, place = self._turn(number)
         index = self.indices[dataset]
         if place >= len(index):
@@ -258,7 +261,7 @@ class Draws:
         return Drawn(self.files[dataset].prefix, index.sample(place))
 
     def tokens(self, number: int) -> Any:
-        """The tokens of a sample; one longer than the sample length, so that inputs and labels are cut from it."""
+        """Tokens of a sample, one more than the sample length: inputs and labels are shifted views of them."""
         import numpy as np
 
         dataset, place = self._turn(number)
@@ -267,7 +270,7 @@ class Draws:
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
 
     def step(self, step: int) -> list[Slot]:
-        """The samples of a step, each with its data-parallel device and micro batch."""
+        """Samples of a step, each with its data-parallel rank and micro batch."""
         plan = self.plan
         batch = plan.global_batch or 1
         ranks = plan.ranks or 1
@@ -279,7 +282,7 @@ class Draws:
         return [slot._replace(sample=slot.sample % once) for slot in make(step, batch, micro, ranks)]
 
     def samples_of_a_pass(self) -> int:
-        """After how many samples the loader has no more or begins again."""
+        """Number of samples after which the loader ends or starts again."""
         batch = self.plan.global_batch or 1
         if self.plan.loader == "cyclic":
             ranks = self.plan.ranks or 1
@@ -289,10 +292,11 @@ class Draws:
         return max(batch, self.size // batch * batch)
 
     def shares_differ(self, other: Draws) -> bool:
-        """True if the datasets come in other turns than those of `other`."""
+        """True if a blend interleaves its data sets differently from `other`."""
         return not len(self.indices) == 1 == len(other.indices) and self.shares != other.shares
 
     def _cyclic_order(self, micro: int, ranks: int) -> CyclicOrder:
+        """Order of Megatron's cyclic loader, cached; RefusedError for too many samples."""
         if self._cyclic is None:
             if self.size >= Permutation.LIMIT:
                 raise RefusedError(say.the_cyclic_order_of_samples(size=self.size))
@@ -300,6 +304,7 @@ class Draws:
         return self._cyclic
 
     def _turn(self, number: int) -> tuple[int, int]:
+        """Data set of a sample, and its number within that data set."""
         if self.shares is None or len(self.indices) == 1:
             return 0, number
         if self._turns is None or number >= len(self._turns[0]):
@@ -308,7 +313,7 @@ class Draws:
 
 
 def _requests(plan: Plan, files: Sequence[IndexedFile]) -> tuple[list[int | None], list[float] | None, int | None]:
-    """Samples asked of each dataset, the shares of the blend, and its size; None for one dataset alone."""
+    """Number of samples asked of each data set, the blend's shares, and the blend's size."""
     blend, samples = plan.blend, plan.samples
     assert blend is not None
     assert samples is not None
@@ -326,7 +331,7 @@ def _requests(plan: Plan, files: Sequence[IndexedFile]) -> tuple[list[int | None
 
 
 def _one_epoch(plan: Plan, data: IndexedFile) -> int:
-    """Samples of one epoch; every part of the split needs at least one, or the blend stops."""
+    """Number of samples in one epoch; RefusedError if a part of the split has not one whole sample."""
     found = [
         (int(data.lengths[part[0] : part[1]].sum()) - int(plan.extra)) // (plan.sample_length or 1)
         for part in ranges(plan.split, data.sequences)
@@ -338,6 +343,7 @@ def _one_epoch(plan: Plan, data: IndexedFile) -> int:
 
 
 def _index(plan: Plan, data: IndexedFile, request: int | None) -> GptIndex:
+    """Sample index of one data file under a plan; RefusedError if another part of the split has no tokens."""
     parts = ranges(plan.split, data.sequences)
     for name, part in zip((say.validation(), say.test()), parts[1:], strict=True):
         if part is not None and request is not None and not int(data.lengths[part[0] : part[1]].sum()):
@@ -348,7 +354,7 @@ def _index(plan: Plan, data: IndexedFile, request: int | None) -> GptIndex:
 
 
 def has_labels(data: RecordFile, plan: Plan) -> bool:
-    """True if the labels are a column of their own, so that a row has as many inputs as the sample length."""
+    """True if rows have a separate label column."""
     assert plan.rows is not None
     return len(data.columns) > 1 and data.columns[1].name in plan.rows.columns
 
@@ -385,12 +391,12 @@ class RowDraws:
             raise RefusedError(say.rows_of_other_lengths(low=low, high=high))
 
     def sample(self, number: int) -> Drawn:
-        """The row that is a sample."""
+        """Row of a sample number."""
         row = number % self.size
         return Drawn(self.data.prefix, (Piece(row, 0, int(self.data.lengths[row])),))
 
     def tokens(self, number: int) -> Any:
-        """The tokens of a sample, as Megatron has them: inputs, and the last label where labels are the next inputs.
+        """Tokens of a sample in Megatron's form: the inputs, plus the last label if labels are shifted inputs.
 
         Labels that are the inputs themselves are shifted by the model; others (-100 before an answer) are not ids.
         """
@@ -402,7 +408,7 @@ class RowDraws:
         return ids
 
     def own_labels(self, number: int) -> Any | None:
-        """The labels of a sample that are neither the next inputs nor the inputs themselves."""
+        """Labels of a sample if they are neither shifted inputs nor the inputs themselves."""
         import numpy as np
 
         ids, labels = self._row(number)
@@ -411,17 +417,18 @@ class RowDraws:
         return None if labels.size == ids.size and ids.size and np.array_equal(labels[:-1], ids[1:]) else labels
 
     def _row(self, number: int) -> tuple[Any, Any | None]:
+        """Token ids of a sample's row, and its labels if there is such a column."""
         row = number % self.size
         return self.data.read(row), self.data.array(row, self.data.columns[1]) if self._labels else None
 
     def columns_not_compared(self) -> tuple[str, ...]:
-        """Inputs of the model beside ids and labels: masks and positions, which are not read."""
+        """Other columns, such as masks and positions, that this check does not read."""
         assert self.plan.rows is not None
         read = {column.name for column in self.data.columns}
         return tuple(name for name in self.plan.rows.columns or self.data.names if name not in read)
 
     def step(self, step: int) -> list[Slot]:
-        """The samples of a step, each with its data-parallel device and micro batch."""
+        """Samples of a step, each with its data-parallel rank and micro batch."""
         plan = self.plan
         batch, ranks = plan.global_batch or 1, plan.ranks or 1
         micro = plan.micro_batch or max(1, batch // ranks)
@@ -429,14 +436,14 @@ class RowDraws:
         return [slot._replace(sample=slot.sample % once) for slot in dealt_step(step, batch, micro, ranks)]
 
     def samples_of_a_pass(self) -> int:
-        """After how many samples the rows begin again."""
+        """Samples in one pass over the rows: padded for the ranks, cut to whole batches."""
         batch = self.plan.global_batch or 1
         # The rows are filled up so that every device has as many; what is left of a batch is dropped.
         ranks = self.plan.ranks or 1
         return max(batch, -(-self.size // ranks) * ranks // batch * batch)
 
     def shares_differ(self, other: object) -> bool:
-        """There are no shares."""
+        """False: record files have no blend."""
         return other is None
 
 
@@ -453,13 +460,13 @@ class Slot(NamedTuple):
 
 
 def block_step(step: int, global_batch: int, micro_batch: int, ranks: int) -> list[Slot]:
-    """A step of Megatron's `single` loader."""
+    """Samples of one step in Megatron's `single` loader: consecutive blocks for the ranks."""
     width = micro_batch * ranks
     return [Slot(step * global_batch + at, at % width // micro_batch, at // width) for at in range(global_batch)]
 
 
 def dealt_step(step: int, global_batch: int, micro_batch: int, ranks: int) -> list[Slot]:
-    """A step of MindFormers: samples are dealt to the devices in turn."""
+    """Samples of one step in MindFormers: dealt to the ranks in turn."""
     return [Slot(step * global_batch + at, at % ranks, at // ranks // micro_batch) for at in range(global_batch)]
 
 
@@ -478,7 +485,7 @@ class CyclicOrder:
         """Samples of one epoch."""
 
     def step(self, step: int, global_batch: int) -> list[Slot]:
-        """A step's samples; the caller stays within the epoch."""
+        """Samples of one step; the step must lie within the epoch."""
         width = self._micro * self._ranks
         found: list[Slot] = []
         for at in range(global_batch):
@@ -518,6 +525,7 @@ class Permutation:
         return self._known[place]
 
     def _draw(self) -> None:
+        """Draw the next element of the permutation, as an incremental Fisher-Yates shuffle."""
         at = len(self._known)
         if at == self._size - 1:  # the last place is what is left
             self._known.append(self._moved.get(at, at))

@@ -53,7 +53,7 @@ DEFAULT_SEED = 1234
 
 
 def mindformers_plan(config: Config) -> Plan:
-    """The plan of a YAML."""
+    """Data plan of a MindSpore Transformers YAML."""
     dynamic = config.dialect == "dynamic"
     base = "train_dataset.dataloader" if dynamic else "train_dataset.data_loader"
     own = f"{base}.config"
@@ -123,14 +123,14 @@ def _steps(reader: Reader, *, dynamic: bool) -> int | None:
 
 
 def _report_cached_mask(reader: Reader, own: str, *, compressed: bool) -> None:
-    """Up to 2.0 the document boundaries are those of the first sample, unless something resets at them."""
+    """Report that up to 2.0 all samples get the first sample's document ends, unless something resets there."""
     resets = any(reader.true(f"{own}.{key}") for key in ("reset_position_ids", "reset_attention_mask", "eod_mask_loss"))
     if compressed and not resets and within(reader.config.framework_version, *BOUNDARIES_OF_THE_FIRST):
         reader.report(say.columns(what=say.create_compressed_eod_mask_needs()), f"{own}.create_compressed_eod_mask")
 
 
 def _loader(reader: Reader, base: str) -> str | None:
-    """The class that reads the data; what would mix them once more is undecided."""
+    """Class that reads the data; a setting that shuffles them again makes the plan undecided."""
     loader = reader.text(f"{base}.type", "loader")
     if loader != _MEGATRON_LOADER:
         reader.undecide(
@@ -144,7 +144,7 @@ def _loader(reader: Reader, base: str) -> str | None:
 
 
 def _masked_ids(reader: Reader, own: str) -> dict[int, str]:
-    """The ids that the loss or the attention leaves out."""
+    """Ids left out of the loss or the attention, each with the word for which."""
     pad = reader.whole(f"{own}.pad", "pad")
     unseen: dict[int, str] = {} if pad is None or pad < 0 else {pad: "loss"}
     masked = reader.whole("resolved.transformer.pad_token_id", "pad_token_id")
@@ -154,6 +154,7 @@ def _masked_ids(reader: Reader, own: str) -> dict[int, str]:
 
 
 def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
+    """Blend of a YAML's data paths, and True if they are for training only; undecided notes go to the reader."""
     for key, alone in ((f"{own}.data_path", False), (f"{own}.train_data_path", True)):
         words = reader.value(key, "blend", needed=True)
         if words is None:
@@ -173,6 +174,7 @@ def _files(reader: Reader, own: str) -> tuple[Blend | None, bool]:
 
 
 def _split(reader: Reader, own: str, blend: Blend | None) -> str | None:
+    """Text of the split; notes on the reader if it is missing or not text."""
     value = reader.value(f"{own}.split", "split", needed=True)
     if value is None and blend is not None and not reader.undecided:
         reader.undecide(f"{own}.split", say.split_is_missing_with_data(own=own))
@@ -183,6 +185,7 @@ def _split(reader: Reader, own: str, blend: Blend | None) -> str | None:
 
 
 def _samples(reader: Reader, key: str) -> int | None:
+    """Number of training samples, the first entry of a list of sizes."""
     sizes = reader.value(key, "samples", needed=True)
     first = sizes[0] if isinstance(sizes, (list, tuple)) and sizes else None
     if isinstance(first, int) and not isinstance(first, bool):
@@ -200,14 +203,14 @@ def _micro_batch(reader: Reader, global_batch: int | None, ranks: int | None, *,
 
 
 def _masks_attention(reader: Reader, own: str) -> bool:
-    """True if the model works out the attention mask from the ids itself."""
+    """True if the model derives the attention mask from the ids."""
     given = reader.unless_off(f"{own}.create_attention_mask")
     compressed = reader.true("resolved.transformer.use_attn_mask_compression")
     return not given and not compressed and not reader.true(f"{own}.create_compressed_eod_mask")
 
 
 def _columns(reader: Reader, base: str, own: str, *, dynamic: bool) -> None:
-    """The loader names the columns by position: a wrong order makes labels of the inputs."""
+    """Report input columns in a wrong order: they are used by position."""
     key = f"{base}.column_names" if dynamic else "train_dataset.input_columns"
     names = reader.value(key)
     if not isinstance(names, (list, tuple)):
@@ -227,7 +230,7 @@ _ROWS_LOADER = "MindDataset"
 
 
 def _record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) -> Plan:
-    """The plan of a YAML whose data are MindRecord files."""
+    """Data plan of a YAML with MindRecord files."""
     global_batch = _global_batch(reader)
     shuffled = _is_shuffled(reader, base)
     for key in ("sampler", "padded_sample", "num_padded"):
@@ -259,7 +262,7 @@ def _record_plan(config: Config, reader: Reader, base: str, *, dynamic: bool) ->
 
 
 def _with_resets(plan: Plan, reader: Reader) -> Plan:
-    """The static graph's data set makes positions and masks of its own, whatever columns the rows have.
+    """Plan in which positions and masks restart after each `eod_token_id`, as the static graph's data set does.
 
     They begin anew after each `eod_token_id` (`get_input_data_batch_slice_map`).
     """
@@ -271,7 +274,7 @@ def _with_resets(plan: Plan, reader: Reader) -> Plan:
 
 
 def _is_shuffled(reader: Reader, base: str) -> bool:
-    """True if MindSpore draws the order: without a word it does."""
+    """True if MindSpore shuffles the rows, which is its default."""
     value = reader.value(f"{base}.shuffle", "shuffle")
     if not reader.unless_off(f"{base}.shuffle"):
         return False
@@ -280,6 +283,7 @@ def _is_shuffled(reader: Reader, base: str) -> bool:
 
 
 def _rows(reader: Reader, base: str, *, shuffled: bool, dynamic: bool) -> Rows | None:
+    """Record files that a YAML names, with their columns and limits; None with a note if none are named."""
     folder = None if dynamic else reader.value(f"{base}.dataset_dir", "blend")
     named = folder or reader.value(f"{base}.dataset_files", "blend")
     listed = isinstance(named, (list, tuple))
@@ -303,7 +307,7 @@ def _rows(reader: Reader, base: str, *, shuffled: bool, dynamic: bool) -> Rows |
 
 
 def read_rows(plan: Plan, given: Mapping[str, DataFile]) -> RecordFile:
-    """The rows that a plan draws from; RefusedError where they are not here, UnreadableError where they are damaged."""
+    """Rows that a plan draws from; RefusedError if absent, UnreadableError if damaged."""
     rows = plan.rows
     assert rows is not None
     places = [_place(name, plan.file, given) for name in rows.names]
@@ -313,6 +317,7 @@ def read_rows(plan: Plan, given: Mapping[str, DataFile]) -> RecordFile:
 
 
 def _place(name: str, file: str, given: Mapping[str, DataFile]) -> str:
+    """Path of a file that a configuration names: as it is, beside the configuration, or a given file with its name."""
     for place in (name, os.path.join(os.path.dirname(file), name)):
         if os.path.exists(place):
             return place
@@ -323,14 +328,14 @@ def _place(name: str, file: str, given: Mapping[str, DataFile]) -> str:
 
 
 def _row_count(most: int | None, ranks: int, rows: int) -> int:
-    """Number of rows that a run takes: each device its share (`_reset_num_samples`), and all if that is none."""
+    """Number of rows that a run uses: an equal share for each rank, all if that share is 0."""
     if most is None or 0 <= most < ranks:
         return rows
     return min(most // ranks * ranks, rows)
 
 
 def complete_plan(plan: Plan, data: RecordFile) -> Plan:
-    """The plan with what the rows themselves decide: how many there are, their length, the steps of the run."""
+    """Plan completed by the rows: their number, their length and the run's steps."""
     rows = plan.rows
     assert rows is not None
     samples = _row_count(rows.most, plan.ranks or 1, data.sequences)
@@ -410,7 +415,7 @@ def megatron_plan(config: Config) -> Plan:
 
 
 def _megatron_files(reader: Reader) -> _Files:
-    """The training files: `--data-path` with a split, or files of training's own."""
+    """Training files of a launch: `--data-path` with a split, or training's own paths."""
     common = reader.value("data_path", "blend", needed=True)
     if common is not None:
         return _Files(_blend(reader, "data_path", common), own=False)
@@ -430,6 +435,7 @@ def _megatron_files(reader: Reader) -> _Files:
 
 
 def _training_part(reader: Reader, named: str) -> Blend | None:
+    """Blend in the `train` entry of a per-split JSON file."""
     text = _text(reader, "per_split_data_args_path", named)
     if text is None:
         return None
@@ -444,7 +450,7 @@ def _training_part(reader: Reader, named: str) -> Blend | None:
 
 
 def _text(reader: Reader, key: str, named: str) -> str | None:
-    """A file that the launch names; where it is not here, that is noted."""
+    """Content of a file that the launch names; None with an undecided note if it is absent."""
     beside = os.path.join(os.path.dirname(reader.config.file), named)
     path = named if os.path.exists(named) or not os.path.exists(beside) else beside
     try:
@@ -455,6 +461,7 @@ def _text(reader: Reader, key: str, named: str) -> str | None:
 
 
 def _blend(reader: Reader, key: str, words: Value | Sequence[object]) -> Blend | None:
+    """Blend of a list of data paths; None with notes on the reader if it is refused."""
     if not isinstance(words, (list, tuple)):
         return None
     try:
@@ -466,6 +473,7 @@ def _blend(reader: Reader, key: str, words: Value | Sequence[object]) -> Blend |
 
 
 def _megatron_split(reader: Reader, files: _Files) -> str | None:
+    """Text of the split of a launch; None with a note if it is needed and missing."""
     split = reader.text("split", "split", needed=True)
     if split is None and files.blend is not None and not reader.undecided:
         reader.undecide("split", say.data_paths_from_a_file())
@@ -473,6 +481,7 @@ def _megatron_split(reader: Reader, files: _Files) -> str | None:
 
 
 def _amount(reader: Reader, global_batch: int | None) -> tuple[int | None, int | None]:
+    """Numbers of training samples and steps, each computed from the other."""
     samples = reader.whole("train_samples", "samples", needed=True)
     if samples:
         return samples, None if not global_batch else samples // global_batch
@@ -483,7 +492,7 @@ def _amount(reader: Reader, global_batch: int | None) -> tuple[int | None, int |
 
 
 def _eod(config: Config, reader: Reader) -> int | None:
-    """The id that ends a document, where the launch alone says it; otherwise the tokenizer does."""
+    """Id that ends a document if the launch alone determines it; None if the tokenizer does."""
     found = recipe_of(config).value("data.eod_token")
     if not isinstance(found, int):
         return None

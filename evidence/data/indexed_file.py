@@ -67,17 +67,17 @@ class IndexedFile(NamedTuple):
 
     @property
     def idx(self) -> str:
-        """The index file."""
+        """Path of the `.idx` file."""
         return f"{self.prefix}.idx"
 
     @property
     def bin(self) -> str:
-        """The token file."""
+        """Path of the `.bin` file."""
         return f"{self.prefix}.bin"
 
     @property
     def paths(self) -> tuple[str, str]:
-        """Both files."""
+        """Paths of the `.idx` and the `.bin` file."""
         return (self.idx, self.bin)
 
     @property
@@ -86,7 +86,7 @@ class IndexedFile(NamedTuple):
         return not any(entry.kind.severity == "error" for entry in self.problems)
 
     def byte_of(self, sequence: int, position: int) -> int:
-        """Offset of a token in the `.bin`."""
+        """Byte offset of a token in the `.bin` file."""
         return int(self.pointers[sequence]) + position * self.itemsize
 
     def read(self, sequence: int, offset: int = 0, length: int | None = None) -> Any:
@@ -95,12 +95,12 @@ class IndexedFile(NamedTuple):
         return tokens_at(self, int(self.pointers[sequence]) + offset * self.itemsize, count)
 
     def tokens_from(self, first: int, count: int) -> Any:
-        """So many tokens of the file, whatever sequences they belong to."""
+        """`count` tokens from position `first` of the file on, across sequences."""
         return tokens_at(self, first * self.itemsize, count)
 
 
 def tokens_at(data: IndexedFile, byte: int, count: int) -> Any:
-    """So many tokens from a byte of the file on, as whole numbers."""
+    """`count` tokens from a byte offset on, as whole numbers."""
     import numpy as np
 
     with open_regular(data.bin) as stream:
@@ -110,7 +110,7 @@ def tokens_at(data: IndexedFile, byte: int, count: int) -> Any:
 
 
 def token_type(name: str) -> Any:
-    """NumPy's type of a token, as it lies in the file."""
+    """NumPy type of a stored token."""
     import numpy as np
 
     kind: Any = np.dtype(name)
@@ -118,7 +118,7 @@ def token_type(name: str) -> Any:
 
 
 def whole_numbers(tokens: Any) -> Any:
-    """Tokens as whole numbers: what is stored as a float is cut, and what is none there is -1."""
+    """Tokens as integers; floats are truncated, NaN becomes -1."""
     import numpy as np
 
     if tokens.dtype.kind != "f":
@@ -128,7 +128,7 @@ def whole_numbers(tokens: Any) -> Any:
 
 
 def prefix_of(name: str) -> str | None:
-    """The prefix that a word of the command line names; None where it names no data."""
+    """Data prefix that a command-line word names; None if it names no data."""
     for suffix in (".idx", ".bin"):
         if name.endswith(suffix):
             return name[: -len(suffix)]
@@ -138,7 +138,7 @@ def prefix_of(name: str) -> str | None:
 
 
 def read_indexed(prefix: str) -> IndexedFile:
-    """The data at `prefix`; UnreadableError where there are none, or no index that can be read."""
+    """Indexed data at a prefix; UnreadableError if they are absent or the index is damaged."""
     need_numpy()
     idx, bin_path = f"{prefix}.idx", f"{prefix}.bin"
     sizes = [_size(path, other) for path, other in ((idx, bin_path), (bin_path, idx))]
@@ -197,16 +197,19 @@ class _Part(NamedTuple):
 
     @property
     def end(self) -> int:
+        """Byte offset after this part of the index."""
         return self.start + self.entries * int(self.dtype[-1])
 
 
 def _parts(sequences: int, marks: int) -> tuple[_Part, _Part, _Part]:
+    """The index's three arrays (lengths, offsets, document marks) with their byte positions."""
     lengths = _Part(say.sequence_lengths(), "<i4", HEADER, sequences)
     pointers = _Part(say.sequence_offsets(), "<i8", lengths.end, sequences)
     return lengths, pointers, _Part(say.document_marks(), "<i8", pointers.end, marks)
 
 
 def _size(path: str, other: str) -> int:
+    """Size of a file; UnreadableError if it is missing, which mentions `other` if that exists."""
     if not os.path.isfile(path):
         beside = os.path.exists(other)
         why = say.although_is_there(other=other) if beside else NOTHING
@@ -217,6 +220,7 @@ def _size(path: str, other: str) -> int:
 
 
 def _header(idx: str, size: int) -> tuple[int, int, int]:
+    """Type code, number of sequences and number of document marks from an `.idx` header."""
     with open_regular(idx) as stream:
         head = stream.read(HEADER)
     if not head.startswith(MAGIC) and head != MAGIC[: len(head)]:
@@ -239,6 +243,7 @@ def _header(idx: str, size: int) -> tuple[int, int, int]:
 
 
 def _array(path: str, part: _Part) -> Any:
+    """Array of one part of the index, as a memory map."""
     import numpy as np
 
     if not part.entries:
@@ -256,7 +261,7 @@ class _Seen(NamedTuple):
 def _check_arrays(
     idx: str, itemsize: int, parts: tuple[_Part, ...], arrays: list[Any]
 ) -> tuple[list[Diagnostic], _Seen]:
-    """The arrays against each other, a block at a time; the first fault of each sort."""
+    """First fault of each kind in the index arrays, and the totals found on the way."""
     import numpy as np
 
     problems: list[Diagnostic] = []
@@ -302,7 +307,7 @@ def _check_arrays(
 
 
 def _marks(part: _Part, marks: Any, sequences: int, fault: Any) -> int:
-    """The document marks: from 0 to the number of sequences, never falling. How many documents are empty."""
+    """Number of empty documents; reports marks that do not rise from 0 to the number of sequences."""
     import numpy as np
 
     if not marks.size:
@@ -326,11 +331,13 @@ def _marks(part: _Part, marks: Any, sequences: int, fault: Any) -> int:
 
 
 def _blocks(array: Any) -> Iterator[tuple[int, Any]]:
+    """Blocks of an array with the index at which each begins."""
     for start in range(0, int(array.size), _BLOCK):
         yield start, array[start : start + _BLOCK]
 
 
 def _bin_size(path: str, itemsize: int, tokens: int, actual: int) -> list[Diagnostic]:
+    """Finding if the `.bin` file's size does not fit the index, with the likely reason."""
     expected = tokens * itemsize
     if actual == expected:
         return []

@@ -97,12 +97,12 @@ class RecordFile(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """The type of the tokens before they were packed."""
+        """Number type of the tokens as they were before packing."""
         return self.columns[0].dtype
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one token, before it was packed."""
+        """Bytes of one token as it was before packing."""
         return _PACKED[self.dtype]
 
     @property
@@ -112,52 +112,52 @@ class RecordFile(NamedTuple):
 
     @property
     def documents(self) -> int:
-        """A row is a document of its own."""
+        """Number of documents; each row is one."""
         return self.sequences
 
     @property
     def empty_sequences(self) -> int:
-        """Rows without tokens."""
+        """Number of rows without tokens."""
         import numpy as np
 
         return int(np.count_nonzero(self.lengths == 0))
 
     @property
     def empty_documents(self) -> int:
-        """Rows without tokens."""
+        """Number of rows without tokens."""
         return self.empty_sequences
 
     @property
     def modes(self) -> None:
-        """None: this form has no modes, which a `.idx` file can have."""
+        """None: record files have no modes."""
         return
 
     @property
     def idx(self) -> str:
-        """The file that a finding about all of them names."""
+        """Path of the file that findings about the whole data set name."""
         return self.paths[0]
 
     @property
     def bin(self) -> str:
-        """The file that a finding about all of them names."""
+        """Path of the file that findings about the whole data set name."""
         return self.paths[0]
 
     @property
     def sound(self) -> bool:
-        """True if the framework reads it."""
+        """True if the framework can open and read all files."""
         return not any(entry.kind.severity == "error" for entry in self.problems)
 
     def byte_of(self, sequence: int, position: int) -> int:  # noqa: ARG002 - packed tokens have no byte of their own
-        """Offset of the token's row in its file."""
+        """Byte offset of a token's row in its file."""
         return int(self.starts[sequence])
 
     def read(self, sequence: int, offset: int = 0, length: int | None = None) -> Any:
-        """Tokens of one row, from `offset` on."""
+        """Tokens of one row from `offset` on."""
         tokens = self.array(sequence, self.columns[0])
         return tokens[offset:] if length is None else tokens[offset : offset + length]
 
     def array(self, row: int, column: Column) -> Any:
-        """One array of a row."""
+        """One column of a row as an array."""
         path = self.paths[int(self.files[row])]
         start, size = int(self.starts[row]), int(self.sizes[row])
         with open_regular(path) as stream:
@@ -175,14 +175,14 @@ DataFile = IndexedFile | RecordFile
 
 
 def is_record(name: str) -> bool:
-    """True if a word of the command line names data of this form: a file of that name, or a folder with some."""
+    """True if a command-line word names MindRecord data: such a file, or a folder with some."""
     if os.path.isdir(name):
         return any(_NAME.search(entry) for entry in _names_in_folder(name))
     return _NAME.search(name) is not None
 
 
 def files_of(names: Sequence[str], *, walked: bool, suffix: str = "") -> tuple[str, ...]:
-    """The files that names stand for: a folder for all of it, and a file alone for all that its header lists."""
+    """Files that names stand for: a folder means all in it, a single file all that its header lists."""
     if walked:
         return tuple(path for name in names for path in (_under(name, suffix) if os.path.isdir(name) else [name]))
     if len(names) != 1:
@@ -192,12 +192,12 @@ def files_of(names: Sequence[str], *, walked: bool, suffix: str = "") -> tuple[s
 
 
 def named_files(name: str) -> tuple[str, ...]:
-    """The files that a word of the command line stands for."""
+    """MindRecord files that a command-line word stands for."""
     return files_of((name,), walked=os.path.isdir(name))
 
 
 def read_records(prefix: str, paths: Sequence[str]) -> RecordFile:
-    """The rows of these files in their order; UnreadableError where one is damaged, or has no token ids."""
+    """Rows of these files in order; UnreadableError if a file is damaged or has no token ids."""
     need_numpy()
     import numpy as np
 
@@ -241,7 +241,7 @@ def read_records(prefix: str, paths: Sequence[str]) -> RecordFile:
 
 
 def _under(folder: str, suffix: str) -> list[str]:
-    """The files of a folder and of those in it, as the static graph sorts them."""
+    """Files below a folder, sorted as the static graph sorts them."""
     found: list[str] = []
     for where, _folders, names in os.walk(folder):
         found += [
@@ -274,6 +274,7 @@ def _open_problems(paths: Sequence[str], layouts: Sequence[_Layout]) -> Iterator
 
 
 def _layout(path: str) -> _Layout:
+    """Page layout of one MindRecord file from its header."""
     try:
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -293,13 +294,13 @@ def _layout(path: str) -> _Layout:
 
 
 def _why(error: Exception) -> Words:
-    """The text of an error; one that is not ours with its name."""
+    """Text of an error; errors of other libraries get their type's name."""
     said = verbatim(error)
     return said if said.zh != said.en else verbatim(f"{type(error).__name__}: {error}"[:200])
 
 
 def _parse_header(header: dict[str, Any], length: int, size: int, path: str) -> _Layout:
-    """The header's own words; ValueError and its like where they are none of a writer's."""
+    """Layout from a header's JSON; ValueError or the like if the header is not well formed."""
     if header["version"] != _VERSION:
         raise ValueError(say.record_version(version=str(header["version"])[:20]))
     (schema,) = header["schema"]
@@ -318,7 +319,7 @@ def _parse_header(header: dict[str, Any], length: int, size: int, path: str) -> 
 
 
 def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, path: str) -> tuple[_Page, ...]:
-    """The pages of arrays: each has a place of its own, and its rows follow those of the one before it."""
+    """Pages that hold arrays; refuses overlapping pages and gaps in the row numbers."""
     pages: list[_Page] = []
     taken: set[int] = set()
     rows = 0
@@ -341,12 +342,14 @@ def _pages(entries: Sequence[dict[str, Any]], begin: int, page: int, size: int, 
 
 
 def _whole(value: object, most: int) -> int:
+    """Value if it is a whole number from 0 to `most`; ValueError otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise ValueError(say.record_number(value=str(value)[:40], most=most))
     return value
 
 
 def _text(value: object) -> str:
+    """Value if it is usable text; ValueError otherwise."""
     # JSON can write a NUL or half a character, and no file system or terminal takes either.
     if not isinstance(value, str) or not value or "\0" in value or _HALF.search(value):
         raise ValueError(say.record_name(value=repr(str(value)[:40])))
@@ -357,7 +360,7 @@ def _text(value: object) -> str:
 
 
 def _rows(path: str, layout: _Layout, column: Column) -> Iterator[tuple[int, int, int]]:
-    """Offset, size in bytes and number of tokens of each row's arrays."""
+    """Byte offset, size and number of tokens of each row."""
     with open_regular(path) as stream:
         for page in layout.pages:
             at, end, rows = page.start, page.start + page.size, 0
@@ -374,7 +377,7 @@ def _rows(path: str, layout: _Layout, column: Column) -> Iterator[tuple[int, int
 
 
 def _length(stream: BufferedReader, start: int, size: int, layout: _Layout, column: Column, path: str) -> int:
-    """Number of tokens in the array of a row; the stream stands at the row's arrays."""
+    """Number of tokens in a row's array; the stream must be positioned at the row."""
     left, several = size, len(layout.columns) > 1
     own = size
     for place in range(column.place + 1 if several else 0):
@@ -393,10 +396,12 @@ def _length(stream: BufferedReader, start: int, size: int, layout: _Layout, colu
 
 
 def _number(raw: bytes, form: str) -> int:
+    """Unpacked number; a huge one if bytes are missing, which later checks refuse."""
     return struct.unpack(form, raw)[0] if len(raw) == struct.calcsize(form) else 1 << 62
 
 
 def _field(raw: bytes, place: int, count: int, path: str, start: int) -> bytes:
+    """Bytes of one of several arrays packed in a row, each preceded by its size."""
     if count == 1:
         return raw
     at = 0
@@ -411,7 +416,7 @@ def _field(raw: bytes, place: int, count: int, path: str, start: int) -> bytes:
 
 
 def unpack(raw: bytes) -> Any | None:
-    """Packed whole numbers; None where they do not fill their bytes."""
+    """Unpacked whole numbers; None if they do not fill their bytes."""
     import numpy as np
 
     count = _number(raw[:4], ">I")

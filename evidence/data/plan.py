@@ -115,17 +115,17 @@ class Plan(NamedTuple):
 
     @property
     def is_shuffled(self) -> bool:
-        """True if MindSpore draws the order of the rows."""
+        """True if MindSpore shuffles the rows."""
         return self.rows is not None and self.rows.shuffled
 
     @property
     def ends_matter(self) -> bool:
-        """True if anything happens at the end of a document."""
+        """True if document ends have any effect in the run."""
         return self.masks_after_eod or self.resets_positions or self.resets_attention
 
     @property
     def is_decided(self) -> bool:
-        """True if the samples follow from the file."""
+        """True if the file determines which samples are used."""
         needed = (
             (self.rows, self.samples, self.global_batch)
             if self.rows is not None
@@ -134,7 +134,7 @@ class Plan(NamedTuple):
         return not self.undecided and all(value is not None for value in needed)
 
     def place(self, name: str) -> Place:
-        """Place of the value of a field of this plan."""
+        """File position of the setting behind a field of this plan."""
         return self.places.get(name, Place(name, None))
 
 
@@ -148,7 +148,7 @@ class Reader:
         self.problems: list[Diagnostic] = []
 
     def value(self, key: str, field: str = "", *, needed: bool = False) -> Value:
-        """The effective value of `key`; where it is undecided and `needed`, that is noted."""
+        """Effective value of a key; notes an undecided value if `needed`."""
         setting = self.config.settings.get(key)
         if setting is None:
             return None
@@ -161,40 +161,40 @@ class Reader:
         return setting.value
 
     def whole(self, key: str, field: str = "", *, needed: bool = False) -> int | None:
-        """A whole number."""
+        """Value of a key if it is a whole number."""
         value = self.value(key, field, needed=needed)
         return value if isinstance(value, int) and not isinstance(value, bool) else None
 
     def text(self, key: str, field: str = "", *, needed: bool = False) -> str | None:
-        """A text."""
+        """Value of a key if it is text."""
         value = self.value(key, field, needed=needed)
         return value if isinstance(value, str) else None
 
     def true(self, key: str, field: str = "") -> bool:
-        """A switch that is on."""
+        """True if a switch is on."""
         return bool(self.value(key, field))
 
     def unless_off(self, key: str) -> bool:
-        """A switch that is on by default."""
+        """True unless a switch is turned off."""
         self.value(key)
         return self.config.is_on(key, otherwise=True)
 
     def undecide(self, key: str, said: Words) -> None:
-        """Note why the samples cannot be worked out."""
+        """Note a reason why the samples cannot be determined."""
         self.undecided.append(self.finding_at(say.undecided(what=said), key))
 
     def report(self, problem: Problem, key: str, severity: Severity | None = None) -> None:
-        """Note something that is wrong with the configuration itself."""
+        """Record a finding about the configuration."""
         self.problems.append(self.finding_at(problem, key, severity))
 
     def finding_at(self, problem: Problem, key: str, severity: Severity | None = None) -> Diagnostic:
-        """A finding at the place of `key`."""
+        """Finding at the position of a key."""
         setting = self.config.settings.get(key)
         return data_finding(problem, self.config.file, None if setting is None else setting.span, severity)
 
 
 def data_finding(problem: Problem, file: str, span: Span | None, severity: Severity | None = None) -> Diagnostic:
-    """A finding, of another severity where one is given."""
+    """Finding of a data check; `severity` overrides the usual one."""
     found = diagnose(problem, file, span)
     return found if severity is None else found._replace(kind=found.kind._replace(severity=severity))
 
@@ -203,7 +203,7 @@ Rounding = Literal["megatron", "mindformers"]
 
 
 def blend_of(words: Sequence[object]) -> Blend:
-    """The blend that a list of data paths names; RefusedError if no run can go by it."""
+    """Blend of data paths and optional weights; RefusedError for a list that no run accepts."""
     if not words:
         raise RefusedError(say.the_list_of_data_paths())
     listed = " ".join(map(str, words))
@@ -217,7 +217,7 @@ def blend_of(words: Sequence[object]) -> Blend:
 
 
 def normalize(weights: Sequence[float]) -> list[float]:
-    """Weights that add up to 1, as NumPy adds them."""
+    """Weights scaled to sum 1, with NumPy's rounding."""
     import numpy as np
 
     array = np.array(weights, dtype=np.float64)
@@ -234,7 +234,7 @@ class BlendRequest(NamedTuple):
 
 
 def request_of(weights: Sequence[float], samples: int, rounding: Rounding, surplus: float = 0.005) -> BlendRequest:
-    """The samples that a blend of normalized `weights` asks of each dataset, for `samples` in all."""
+    """Number of samples that a blend asks of each data set, for `samples` in total."""
     if rounding == "mindformers":
         each = tuple(math.ceil(samples * weight * 1.005) for weight in weights)
         return BlendRequest(each, sum(each))
@@ -243,7 +243,7 @@ def request_of(weights: Sequence[float], samples: int, rounding: Rounding, surpl
 
 
 def turns(weights: Sequence[float], count: int) -> tuple[Any, Any]:
-    """The first `count` samples of a blend: from which dataset, and the how manieth of it."""
+    """For the first `count` samples of a blend: the data set of each, and its number within it."""
     import numpy as np
 
     shares = np.array(weights, dtype=np.float64)
@@ -261,7 +261,7 @@ def turns(weights: Sequence[float], count: int) -> tuple[Any, Any]:
 
 
 def shares(split: str) -> tuple[float, float, float]:
-    """The shares of training, validation and test that a split asks for."""
+    """Shares of training, validation and test in a split's text."""
     try:
         weights = split_weights(split)
     except ValueError:
@@ -284,7 +284,7 @@ class Ranges(NamedTuple):
 
 
 def ranges(split: str | None, sequences: int) -> Ranges:
-    """The sequences of each part of a split. No split: the file is training's own, all of it."""
+    """Sequence range of each part of a split; without a split, training has all."""
     if split is None:
         return Ranges((0, sequences), None, None)
     found: list[tuple[int, int] | None] = []

@@ -16,7 +16,7 @@ _LONGEST_NUMBER = 10
 
 
 def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int | bytes | tuple[int, int]]]:
-    """Number, kind and value of each field of a message; of bytes, where they begin and end. Or ValueError."""
+    """Number, kind and value of each field of a message; byte fields give begin and end. ValueError if damaged."""
     while at < end:
         tag, at = _number(data, at, end)
         kind = tag & 7
@@ -37,11 +37,12 @@ def fields(data: bytes, at: int, end: int) -> Iterator[tuple[int, int, int | byt
 
 
 def as_int64(number: int) -> int:
-    """A number of 64 bits as a signed one."""
+    """Unsigned 64-bit number reinterpreted as a signed one."""
     return number - (1 << 64) if number >= 1 << 63 else number
 
 
 def _number(data: bytes, at: int, end: int) -> tuple[int, int]:
+    """Variable-length integer at a position, and the position after it; ValueError if it does not end."""
     number = 0
     for place in range(_LONGEST_NUMBER):
         if at + place >= end:

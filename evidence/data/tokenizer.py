@@ -51,7 +51,7 @@ class Tokenizer(NamedTuple):
 
     @property
     def size(self) -> int:
-        """One more than the highest id."""
+        """Highest id plus one."""
         return max(self.pieces, default=-1) + 1
 
     def text(self, ids: Iterable[int]) -> str:
@@ -87,7 +87,7 @@ class TokenizerParts(NamedTuple):
 
 
 def read_parts(file: str) -> TokenizerParts:
-    """The parts of a `tokenizer.json`; UnreadableError where it is none."""
+    """Parts of a `tokenizer.json`; UnreadableError if it is not one."""
     content, pieces, sound = _read_vocabulary(file)
     if pieces is None:
         raise unreadable(say.tokenizer(path=file, why=say.it_has_no_model_vocab()), file)
@@ -104,7 +104,7 @@ def read_parts(file: str) -> TokenizerParts:
 
 
 def _read_vocabulary(file: str) -> tuple[dict[str, Any], dict[int, str] | None, bool]:
-    """A `tokenizer.json` without vocabulary and merges; its pieces by id; True if each piece has an id."""
+    """A `tokenizer.json` without vocabulary and merges, its pieces by id, and True if every piece has an id."""
     content: dict[str, Any] = {}
     pieces: dict[int, str] | None = None
     sound = True
@@ -137,7 +137,7 @@ def _is_id(number: object) -> bool:
 
 
 def encoder(path: str) -> Any | None:
-    """The package's tokenizer, which also turns text into ids; None where it is not installed or refuses the file."""
+    """Tokenizer of the `tokenizers` package; None if the package is absent or refuses the file."""
     try:
         from tokenizers import Tokenizer as Packaged  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
     except ImportError:
@@ -150,14 +150,14 @@ def encoder(path: str) -> Any | None:
 
 
 def read_json(file: str) -> dict[str, Any]:
-    """A JSON object of a tokenizer's folder, read within bounds."""
+    """JSON object in a tokenizer's folder, with a size limit."""
     with refusing_errors(file):
         return {key: value for _, key, value in members(file, _MOST_BYTES)}
 
 
 @contextmanager
 def refusing_errors(file: str) -> Generator[None]:
-    """What goes wrong inside is a tokenizer that cannot be read."""
+    """Context that turns any error inside into UnreadableError for the tokenizer file."""
     try:
         yield
     except OSError as error:
@@ -195,7 +195,7 @@ def _piece_encoding(content: dict[str, Any]) -> str:
 
 
 def _kinds(part: Any) -> set[str]:
-    """The types of a decoder or pre-tokenizer and of all that stand in it."""
+    """Types of a decoder or pre-tokenizer, nested ones included."""
     content = as_object(part)
     found = {str(content.get("type"))}
     for key in ("decoders", "pretokenizers"):
@@ -205,7 +205,7 @@ def _kinds(part: Any) -> set[str]:
 
 
 def piece_bytes(piece: str, written_as: str) -> bytes:
-    """The bytes that a piece of a vocabulary stands for."""
+    """Bytes that a vocabulary piece stands for."""
     if written_as == "bytes":
         table = _letters()
         if all(letter in table for letter in piece):
@@ -218,7 +218,7 @@ def piece_bytes(piece: str, written_as: str) -> bytes:
 
 
 def _utf8(piece: str) -> bytes:
-    """The bytes of a piece; JSON can spell halves of characters, which have none."""
+    """UTF-8 bytes of a piece; surrogates are replaced."""
     return piece.encode("utf-8", "replace")
 
 
@@ -229,7 +229,7 @@ _LETTERS: dict[str, int] = {}
 
 
 def _letters() -> dict[str, int]:
-    """The letter that stands for each byte: printable ones for themselves, the others from U+0100 on, in order."""
+    """GPT-2's table from letters to the bytes that they stand for."""
     if not _LETTERS:
         plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
         _LETTERS.update({chr(byte): byte for byte in plain})
@@ -239,12 +239,12 @@ def _letters() -> dict[str, int]:
 
 
 def is_tokenizer(name: str) -> bool:
-    """True if a word of the command line names a tokenizer itself, not a file that names one."""
+    """True if a command-line word names a tokenizer, not a configuration that names one."""
     return os.path.isdir(name) or name.endswith((".json", ".model"))
 
 
 def named_tokenizer(config: Config) -> str:
-    """Path of a configuration's tokenizer; UnreadableError if it names none, or none that is here."""
+    """Path of a configuration's tokenizer; UnreadableError if it names none or the path does not exist."""
     key, setting = _tokenizer_setting(config)
     if setting is None:
         listed = ", ".join(TOKENIZERS.get(config.framework, ()))

@@ -89,7 +89,7 @@ class TokenizerPair(NamedTuple):
 
 
 def open_tokenizer(path: str) -> TokenizerFiles:
-    """The tokenizer that a file or folder holds; UnreadableError where it holds none."""
+    """Tokenizer in a file or folder; UnreadableError if there is none."""
     file = _file_of(path)
     folder = os.path.dirname(file)
     name = os.path.basename(file)
@@ -106,7 +106,7 @@ def open_tokenizer(path: str) -> TokenizerFiles:
 
 
 def compare(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str] = PROBES) -> TokenizerPair:
-    """Compare everything that both sides tell."""
+    """Comparison of everything that both tokenizers define."""
     found: list[Row | Unseen] = [_vocabularies(a, b), *_parts(a, b), *_special_tokens(a, b), *_settings(a, b)]
     found += _generation(a, b)
     if a.template is not None or b.template is not None:
@@ -128,6 +128,7 @@ def compare(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str] = PROBES)
 
 
 def _file_of(path: str) -> str:
+    """Tokenizer file of a folder, or the path itself; UnreadableError if the folder has none."""
     if not os.path.isdir(path):
         return path
     for name in ("tokenizer.json", "tokenizer.model", "vocab.json"):
@@ -142,6 +143,7 @@ def _optional_json(file: str) -> Mapping[str, Any] | None:
 
 
 def _tokenizer_json(file: str) -> TokenizerFiles:
+    """Tokenizer of a `tokenizer.json`: pieces, special tokens, parts and an encoder."""
     read = read_parts(file)
     content = read.content
     model = {key: value for key, value in as_object(content.get("model")).items() if key != "vocab"}
@@ -159,14 +161,14 @@ def _tokenizer_json(file: str) -> TokenizerFiles:
 
 
 def _with_effect(part: Any) -> Any:
-    """A part of a tokenizer without the settings that change nothing."""
+    """Part of a tokenizer without settings that have no effect."""
     if isinstance(part, dict):
         return {key: _with_effect(value) for key, value in as_object(part).items() if key not in _WITHOUT_EFFECT}
     return list(map(_with_effect, as_list(part))) if isinstance(part, list) else part
 
 
 def _merges_of_json(file: str) -> list[str] | None:
-    """The merges of a `tokenizer.json`, in order; None where it has none, or more than can be held."""
+    """Merges of a `tokenizer.json` in order; None if it has none or too many."""
     try:
         for within, key, value in members(file, _MOST_COMPARED, (("model",),), (("model", "vocab"),)):
             if (*within, key) == ("model", "merges"):
@@ -179,7 +181,7 @@ def _merges_of_json(file: str) -> list[str] | None:
 
 
 def _gpt2(file: str) -> TokenizerFiles:
-    """`vocab.json` with `merges.txt` beside it."""
+    """Tokenizer of a `vocab.json` with its `merges.txt`."""
     content = read_json(file)
     if not content or not all(isinstance(number, int) and number >= 0 for number in content.values()):
         raise unreadable(say.tokenizer(path=file, why=say.model_vocab_does_not_give()), file)
@@ -196,7 +198,7 @@ def _gpt2(file: str) -> TokenizerFiles:
 
 
 def _gpt2_encoder(file: str, merges: str) -> Callable[[str], list[int]] | None:
-    """GPT-2's byte-level pairs; `tokenizers` splits with the pattern of Megatron-LM's `gpt2_tokenization.py`."""
+    """Encoder of GPT-2's byte-level pairs, with the split pattern of Megatron-LM's `gpt2_tokenization.py`."""
     try:
         from tokenizers import Tokenizer, models, pre_tokenizers  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
     except ImportError:
@@ -210,7 +212,7 @@ def _gpt2_encoder(file: str, merges: str) -> Callable[[str], list[int]] | None:
 
 
 def _ids_of(packaged: Any | None) -> Callable[[str], list[int]] | None:
-    """The package's way from text to ids, without the ids that it would put around them."""
+    """Function from text to ids, without added special tokens; None without a package."""
     if packaged is None:
         return None
 
@@ -235,7 +237,7 @@ def _sentencepiece(file: str) -> TokenizerFiles:
 
 
 def _read_model(file: str, data: bytes) -> TokenizerFiles:
-    """The vocabulary of a model; ValueError where the bytes are none."""
+    """Vocabulary of a SentencePiece model; ValueError if the bytes are not one."""
     pieces: dict[int, str] = {}
     plain: list[int] = []
     special = dict(_DEFAULTS)
@@ -277,6 +279,7 @@ def _piece(data: bytes, place: tuple[int, int]) -> tuple[str, int]:
 
 
 def _sentencepiece_encoder(file: str) -> Callable[[str], list[int]] | None:
+    """Encoder of a SentencePiece model; None if the package is absent or refuses the file."""
     try:
         from sentencepiece import SentencePieceProcessor  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
     except ImportError:
@@ -289,7 +292,7 @@ def _sentencepiece_encoder(file: str) -> Callable[[str], list[int]] | None:
 
 
 def _template(folder: str, config: Mapping[str, Any]) -> str | None:
-    """The chat template: a file of its own outranks the configuration's (`transformers` from 4.43 on)."""
+    """Chat template of a folder: its own file, else the configuration's."""
     file = os.path.join(folder, "chat_template.jinja")
     if os.path.isfile(file):
         return read_bytes(file).decode("utf-8", "replace")
@@ -304,7 +307,7 @@ def _template(folder: str, config: Mapping[str, Any]) -> str | None:
 
 
 def _vocabularies(a: TokenizerFiles, b: TokenizerFiles) -> Row:
-    """The first id that is not one piece on both sides."""
+    """Row on the first id with different pieces."""
     for number in sorted(set(a.pieces) | set(b.pieces)):
         one, two = a.pieces.get(number), b.pieces.get(number)
         if one != two:
@@ -313,7 +316,7 @@ def _vocabularies(a: TokenizerFiles, b: TokenizerFiles) -> Row:
 
 
 def _parts(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
-    """The parts of two tokenizers of one kind, and the merges of two that have some."""
+    """Rows for the parts of two tokenizers of one kind, and for their merges."""
     for name in a.parts if a.kind == b.kind else a.parts.keys() & b.parts.keys():
         one, two = a.parts[name], b.parts[name]
         if name == "merges" and one is None and two is None:
@@ -322,7 +325,7 @@ def _parts(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
 
 
 def _first_items(a: object, b: object) -> tuple[object, object]:
-    """Two values; of two lists or objects the first items that differ."""
+    """Two values, narrowed to the first items that differ if they are lists or objects."""
     whole: tuple[object, object] = a, b
     if isinstance(a, list) and isinstance(b, list):
         ones, twos = as_list(a), as_list(b)
@@ -346,7 +349,7 @@ def _special_tokens(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unse
 
 
 def _settings(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
-    """The settings of `tokenizer_config.json`; one that a file leaves out has its default, if all classes share one."""
+    """Rows for settings of `tokenizer_config.json`; absent ones take their default if all classes share it."""
     for name in TOKENIZER_SETTINGS:
         if name not in a.settings and name not in b.settings:
             continue
@@ -360,7 +363,7 @@ def _settings(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
 
 
 def _generation(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
-    """The settings that answers are generated with, where a folder holds them."""
+    """Rows for settings of text generation, if a folder has them."""
     if a.generation is None and b.generation is None:
         return
     if a.generation is None or b.generation is None:
@@ -376,7 +379,7 @@ def _generation(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
 
 
 def _texts(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str]) -> Iterator[Row]:
-    """The ids of texts on both sides."""
+    """Rows that compare the ids of sample texts."""
     assert a.encode is not None
     assert b.encode is not None
     if len(texts) <= _SHOWN_APART:
@@ -393,7 +396,7 @@ def _texts(a: TokenizerFiles, b: TokenizerFiles, texts: Sequence[str]) -> Iterat
 def _first_text(
     what: str, texts: Sequence[str], ours: Callable[[str], list[int]], theirs: Callable[[str], list[int]]
 ) -> Row:
-    """One row for many texts: the first whose ids differ, from there on."""
+    """Row for many texts: the first text whose ids differ."""
     for number, text in enumerate(texts):
         one, two = ours(text), theirs(text)
         if one != two:
@@ -404,7 +407,7 @@ def _first_text(
 
 
 def _vocabulary_texts(tokenizer: TokenizerFiles) -> Iterator[str]:
-    """Lines of pieces from all over a vocabulary, side by side as merges would join them."""
+    """Test texts of adjacent vocabulary pieces, drawn from all over the vocabulary."""
     numbers = tokenizer.plain_ids
     drawn = numbers[:: max(1, len(numbers) // _DRAWN)]
     # A piece may be a part of a letter, which is no text by itself.
@@ -424,6 +427,6 @@ def _first_lines(a: str | None, b: str | None) -> tuple[object, object]:
 
 
 def first_difference(a: Sequence[object], b: Sequence[object]) -> int:
-    """The first place where two sequences are not the same; the end of the shorter one where there is none."""
+    """Index of the first difference of two sequences; the shorter length if there is none."""
     pairs = enumerate(zip(a, b, strict=False))
     return next((at for at, (one, two) in pairs if one != two), min(len(a), len(b)))
