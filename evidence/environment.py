@@ -60,7 +60,7 @@ class VersionSet(NamedTuple):
 
 
 def _source_words(source: str) -> Words:
-    """The documents that a set is from; the kinds of document that have no file name are told in both languages."""
+    """Documents that a version set comes from, as readable text."""
     zh = source
     for kind in (say.package_metadata(), say.installation_page()):
         zh = zh.replace(kind.en, kind.zh)
@@ -74,7 +74,7 @@ def version_table() -> Any:
 
 
 def version_sets() -> tuple[VersionSet, ...]:
-    """The whole table: the sets of MindSpore Transformers, then those of Megatron-LM."""
+    """All version sets: MindSpore Transformers first, then Megatron-LM."""
     table = version_table()
     sets = [
         VersionSet(
@@ -102,7 +102,7 @@ def version_sets() -> tuple[VersionSet, ...]:
 
 
 def set_of(owner: str, version: str) -> VersionSet | None:
-    """The set of a version: its own release's, else that of the same minor version."""
+    """Version set of a release; that of the same minor version if the release has none."""
     sets = [known for known in version_sets() if known.owner == owner]
     release = _release(version)
     same = [known for known in sets if _release(known.version) == release]
@@ -114,7 +114,7 @@ def set_of(owner: str, version: str) -> VersionSet | None:
 
 
 def installed_software(root: str = "/") -> tuple[tuple[Installed, ...], tuple[Diagnostic, ...]]:
-    """Software that Python and the files below `root` record, and records that cannot be read."""
+    """Software and versions recorded by Python and by files below `root`, with unreadable records."""
     found = [Installed("python", platform.python_version(), "both", "python")]
     problems: list[Diagnostic] = []
     for row in version_table()["distributions"]:
@@ -143,6 +143,7 @@ def _installed_distribution(row: Mapping[str, Any], problems: list[Diagnostic]) 
 
 
 def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -> Installed | None:
+    """Version of software found in files below `root`; problems are added for unreadable ones."""
     seen: str | None = None
     for pattern in row["paths"]:
         for path in sorted(glob.glob(os.path.join(root, pattern))):
@@ -168,7 +169,7 @@ def _from_files(row: Mapping[str, Any], root: str, problems: list[Diagnostic]) -
 def judge_versions(
     here: Sequence[Installed], configs: Sequence[Config]
 ) -> tuple[tuple[VersionSet, ...], tuple[Diagnostic, ...]]:
-    """The sets that count for what is installed and for the files, and where something does not belong to its set."""
+    """Version sets that apply to the machine and the files, and findings on what does not fit."""
     by_name = {entry.name: entry.version for entry in here}
     sets: list[VersionSet] = []
     findings: list[Diagnostic] = []
@@ -196,7 +197,7 @@ def judge_versions(
 
 
 def _other_sets(owner: str, known: VersionSet, files: Sequence[Config]) -> Iterator[VersionSet]:
-    """The sets of the files' versions that are not the one that is installed."""
+    """Version sets of the files that differ from the installed one."""
     for config in files:
         found = set_of(owner, config.framework_version)
         if found is not None and found != known:
@@ -204,6 +205,7 @@ def _other_sets(owner: str, known: VersionSet, files: Sequence[Config]) -> Itera
 
 
 def _read_as_another(owner: str, given: str | None, files: Sequence[Config]) -> Iterator[Diagnostic]:
+    """Findings on files that are read as another version than the installed one."""
     if given is None:
         return
     release = _release(given)[:2]
@@ -218,13 +220,13 @@ _SHARED = ("python", "numpy")
 
 
 def _is_partly_here(belongs: VersionSet, by_name: Mapping[str, str]) -> bool:
-    """True if something of a set is here although its framework is not: then this is where it is to run."""
+    """True if some software of a set is installed although its framework is not."""
     names = {*belongs.exact, *belongs.needs, *belongs.reference}.difference(_SHARED)
     return any(name in by_name for name in names)
 
 
 def _unmet_needs(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
-    """Needs of the framework that a machine other than this one has to meet."""
+    """Findings on requirements that this machine does not meet."""
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.needs.items():
         given = by_name.get(name)
@@ -240,6 +242,7 @@ def _missing_packages(belongs: VersionSet, version: str, by_name: Mapping[str, s
 
 
 def _version_conflicts(belongs: VersionSet, version: str, by_name: Mapping[str, str]) -> Iterator[Diagnostic]:
+    """Findings on installed versions that do not fit a framework's set."""
     common = {"owner": belongs.owner, "owner_version": version, "source": belongs.source}
     for name, wanted in belongs.exact.items():
         installed_version = by_name.get(name)
@@ -266,7 +269,7 @@ _PART = re.compile(r"([0-9]{1,15})|(a|b|rc|dev|alpha|beta|post)([0-9]{0,15})", r
 
 
 def _release(version: str) -> tuple[int, ...]:
-    """The numbers of a version; a pre-release sorts before the release of the same numbers."""
+    """Sortable numbers of a version; a pre-release sorts before its release."""
     numbers: list[int] = []
     early = 0
     for digits, word, count in _PART.findall(version.partition("+")[0]):
@@ -305,7 +308,7 @@ def satisfies(version: str, wanted: str) -> bool:
 
 
 def _comparable_release(release: tuple[int, ...]) -> tuple[int, ...]:
-    """Numbers and the pre-release mark at one place each, so that versions of different length compare."""
+    """Release numbers padded so that versions of different length compare."""
     numbers = [part for part in release if part >= 0][:4]
     early = next((part for part in release if part < 0), 0)
     return (*numbers, *(0 for _ in range(4 - len(numbers))), early)
@@ -339,7 +342,7 @@ def deterministic_variables(side: str) -> tuple[Variable, ...]:
 
 
 def export_lines(sides: Iterable[str], language: Language) -> list[str]:
-    """The deterministic set as lines for a shell."""
+    """Shell lines that set the deterministic variables."""
     lines: list[str] = []
     for side in sides:
         named = say.side_mindformers() if side == "mindformers" else say.side_megatron()
@@ -355,5 +358,5 @@ _PLACES = {"torch": say.seeding_torch, "mindspore": say.seeding_mindspore}
 
 
 def seeding_code(framework: str, language: Language) -> str:
-    """The lines that fix every seed and switch deterministic kernels on, with the place where they belong."""
+    """Code that fixes every seed and selects deterministic kernels, with the place for it."""
     return f"{_PLACES[framework]().text(language)}\n{SEEDING[framework]}"

@@ -100,7 +100,7 @@ def incomplete_of(
     *,
     crossing: bool,
 ) -> Incomplete:
-    """The uncompared parts of two dumps; `only` are the units of either that have no partner."""
+    """Parts of two dumps that were not compared; `only` are units without a partner."""
     alone = [
         f"{side}: {unit.name}"
         for side, names in zip("AB", only, strict=True)
@@ -116,7 +116,7 @@ def incomplete_of(
 
 
 def unmatched_tensors(units: Sequence[UnitResult], *, crossing: bool) -> Iterator[Alone]:
-    """The tensors of compared pairs that one side alone has and that count."""
+    """Tensors of compared units that exist on one side only and affect the verdict."""
     compared = compared_places(units)
     for unit in units:
         sides: tuple[tuple[Literal["a", "b"], Unit, Unit, Sequence[str]], ...] = (
@@ -136,7 +136,7 @@ def unmatched_tensors(units: Sequence[UnitResult], *, crossing: bool) -> Iterato
 def units_alone(
     alone: Sequence[Unit], units: Sequence[UnitResult], path: Callable[[Unit], str], *, crossing: bool
 ) -> tuple[Unit, ...]:
-    """The units of one side without a partner on which the answer rests; `units` are those that have one."""
+    """Units of one side without a partner that affect the verdict; `units` are the paired ones."""
     if not crossing:
         return tuple(unit for unit in alone if unit.tensors and not unit.kind.startswith(_HANDS_ON))
     elsewhere = {(_any_layer(unit.module), unit.a.direction) for unit in units if unit.agrees is not None}
@@ -156,12 +156,12 @@ def holds_weights(unit: Unit) -> bool:
 
 
 def skipped_weights(units: Sequence[UnitResult]) -> int:
-    """Number of uncompared pairs that hold weights and are arranged by each framework for itself."""
+    """Number of unit pairs with weights that were skipped because each framework arranges these differently."""
     return sum(unit.skipped == "arranged" and (holds_weights(unit.a) or holds_weights(unit.b)) for unit in units)
 
 
 def count_lacking(units: Sequence[UnitResult], what: str, *, crossing: bool) -> int:
-    """Of how many tensors that count one side alone has `elements`, or one of the `statistics`."""
+    """Number of relevant tensors whose `elements`, or one of whose `statistics`, exist on one side only."""
     return sum(
         tensor.lacking == what and tensor.agrees is not False and _counts(unit, tensor.role, crossing=crossing)
         for unit in units
@@ -170,7 +170,7 @@ def count_lacking(units: Sequence[UnitResult], what: str, *, crossing: bool) -> 
 
 
 def with_nan(units: Sequence[UnitResult]) -> tuple[str, ...]:
-    """The tensors that have a NaN in the same place on both sides."""
+    """Tensors with NaNs at the same positions on both sides."""
     return tuple(
         f"{unit.a.name}.{tensor.place}"
         for unit in units
@@ -180,11 +180,12 @@ def with_nan(units: Sequence[UnitResult]) -> tuple[str, ...]:
 
 
 def _places_of_numbers(unit: Unit) -> frozenset[str]:
+    """Places of a unit's plain numeric arguments."""
     return frozenset(tensor.place for tensor in unit.tensors if tensor.value is not None)
 
 
 def without_numbers(units: Sequence[UnitResult], *, crossing: bool) -> int:
-    """Number of common tensors that count and had nothing to be compared by."""
+    """Number of relevant common tensors for which neither elements nor statistics could be compared."""
     return sum(
         tensor.why == "missing" and (tensor.shape_a, tensor.shape_b) != (None, None)
         and _counts(unit, tensor.role, crossing=crossing)
@@ -194,7 +195,7 @@ def without_numbers(units: Sequence[UnitResult], *, crossing: bool) -> int:
 
 
 def inputs_alone(units: Sequence[UnitResult]) -> int:
-    """Number of units compared in a direction of which neither dump has a result, only what goes in."""
+    """Number of compared units for which the dumps hold inputs only, no results."""
     with_results = {unit.a.direction for unit in units if _has_results(unit)}
     return sum(unit.agrees is not None and unit.a.direction not in with_results for unit in units)
 
@@ -217,7 +218,7 @@ class Compared(NamedTuple):
 
 
 def compared_places(units: Sequence[UnitResult]) -> Compared:
-    """The kinds and places that were compared."""
+    """Kinds and places of tensors that were compared."""
     known = [(unit, tensor.place) for unit in units for tensor in unit.tensors if tensor.agrees is not None]
     return Compared(
         frozenset((unit.a.direction, _kind(place)) for unit, place in known),
@@ -229,7 +230,7 @@ def compared_places(units: Sequence[UnitResult]) -> Compared:
 
 
 def alone_counts(unit: UnitResult, tensor: Tensor, compared: Compared, *, crossing: bool) -> bool:
-    """True if the answer rests on a tensor that one side alone has.
+    """True if a tensor that only one side has affects the verdict.
 
     A plain argument, an absent value and a tensor without elements hold nothing. Across frameworks modules hand on what
     is their own: the sums of auxiliary losses (one number), gradients of masks, counters of a router. Real equal models
@@ -242,6 +243,7 @@ def alone_counts(unit: UnitResult, tensor: Tensor, compared: Compared, *, crossi
 
 
 def _counts_across(unit: UnitResult, tensor: Tensor, compared: Compared) -> bool:
+    """True if a tensor that only one framework records affects the verdict."""
     direction, place = unit.a.direction, tensor.place
     if direction == "forward" and tensor.role == "output":
         return math.prod(tensor.shape or ()) > 1 or unit.error("output") is None
@@ -255,14 +257,17 @@ def _counts_across(unit: UnitResult, tensor: Tensor, compared: Compared) -> bool
 
 
 def _any_layer(module: str) -> str:
+    """Module path with each layer number replaced by `*`."""
     return _LAYER.sub(".*", module)
 
 
 def _kind(place: str) -> str:
+    """First part of a tensor's place: `input`, `output`, `parameters`, `gradient`."""
     return place.partition(".")[0]
 
 
 def _counts(unit: UnitResult, role: Role, *, crossing: bool) -> bool:
+    """True if tensors of this role in the unit affect the verdict."""
     if crossing and unit.a.level != "module":
         return False  # single operations of two frameworks decide nothing
     if role != "input" or unit.agrees is None:
@@ -278,7 +283,7 @@ def gaps_of(
     *,
     crossing: bool,
 ) -> Iterator[Gap]:
-    """Parts of one side that the other lacks; `alone` are units without a partner, `path` tells a module."""
+    """Whole parts of one side (such as a layer) that the other lacks; `alone` are units without a partner."""
     whole = Counter(_part(unit, path) for unit in units)
     without = Counter(_part(unit, path) for unit in alone)
     found = [key for key, count in without.items() if key[0] and count == whole[key]]
@@ -289,11 +294,13 @@ def gaps_of(
 
 
 def _part(unit: Unit, path: Callable[[Unit], str]) -> tuple[str, str]:
+    """Part of the model (such as a layer) and the direction to which a unit belongs."""
     given = _PART.search(path(unit))
     return ("", "") if given is None else (given[1], unit.direction)
 
 
 def _part_order(part: str) -> tuple[str, int]:
+    """Sort key that orders parts by layer number."""
     head, _, last = part.rpartition(".")
     return (head, int(last)) if last.isdecimal() and len(last) < 16 else (part, 0)
 
@@ -341,7 +348,7 @@ class Comparison(NamedTuple):
 
     @property
     def unreadable(self) -> tuple[TensorResult, ...]:
-        """Tensors whose file is cut off or garbled."""
+        """Tensors whose file is truncated or damaged."""
         return tuple(tensor for tensor in self.tensors if tensor.unreadable)
 
 
@@ -386,7 +393,7 @@ def compare_trees(
 
 
 def _compare_units(pairs: Sequence[tuple[Unit, Unit]], norms: _Norms | None, work: _Work) -> tuple[UnitResult, ...]:
-    """Every pair with its tensors compared; `norms` are those of two frameworks, which fuse them differently."""
+    """Results of all unit pairs; `norms` handles norms that one framework fuses into the next layer."""
     compared: list[UnitResult] = []
     crossing = norms is not None
     for one, other in pairs:
@@ -405,7 +412,7 @@ def _compare_units(pairs: Sequence[tuple[Unit, Unit]], norms: _Norms | None, wor
 
 
 def _skip_reason(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:
-    """The reason why nothing of a pair is compared; empty if it is."""
+    """Reason for skipping a pair of units; empty if it is compared."""
     if crossing and path in _OWN_RESULT:
         return "other-result"
     if crossing and _ARRANGED.search(path):
@@ -414,7 +421,7 @@ def _skip_reason(one: Unit, other: Unit, path: str, *, crossing: bool) -> str:
 
 
 def restrict_to(tree: Tree, modules: Sequence[str]) -> Tree:
-    """The part of a dump that belongs to some modules; all of it where none is named."""
+    """Part of a dump that belongs to the named modules; all of it if none are named."""
     wanted = tuple(module_path(name) for name in modules)
     if not wanted:
         return tree
@@ -424,7 +431,7 @@ def restrict_to(tree: Tree, modules: Sequence[str]) -> Tree:
 
 
 def unit_path(unit: Unit) -> str:
-    """The module that a unit is or belongs to, under Megatron-Core's names."""
+    """Path of the module that a unit belongs to, with Megatron-LM's names."""
     if unit.level == "module":
         return module_path(unit.scope)
     if unit.level == "operator":
@@ -435,7 +442,7 @@ def unit_path(unit: Unit) -> str:
 
 
 def _what(tensor: TensorResult) -> str:
-    """Kind of an answer to a tensor: it says something, is of a tensor at least, or of a plain argument."""
+    """Group of a tensor result: `says` if it tells something, `value` for a plain argument, else `tensor`."""
     if tensor.agrees is False or tensor.why == "nan" or (tensor.agrees and tensor.how != "value"):
         return "says"
     return "tensor" if tensor.how != "value" else "value"
@@ -453,6 +460,7 @@ class _Work:
         self._found: dict[int, list[TensorResult]] = {}
 
     def add(self, tasks: Sequence[Task]) -> None:
+        """Queue tasks; a full batch is run at once."""
         self._batch += tasks
         if len(self._batch) >= _BATCH:
             last = self._batch[-1]
@@ -460,6 +468,7 @@ class _Work:
             self._progress(last.unit, self._units, last.a.path or last.a.place)
 
     def results(self) -> dict[int, list[TensorResult]]:
+        """All results after the last batch, by unit number."""
         try:
             self._run()
         finally:
@@ -468,6 +477,7 @@ class _Work:
         return self._found
 
     def _run(self) -> None:
+        """Run the queued batch, in the process pool if files must be read."""
         # Only elements take the time that a thread costs.
         alone = self._pool is None or not any(task.a.path and task.b.path for task in self._batch)
         answers = map(self._one, self._batch) if alone or self._pool is None else self._pool.map(self._one, self._batch)
@@ -476,6 +486,7 @@ class _Work:
         self._batch.clear()
 
     def _one(self, task: Task) -> TensorResult:
+        """Result of one pair of tensors."""
         if task.routed:
             return compare_routed(task.a, task.b, self._judge)
         return compare_tensors(task.a, task.b, self._judge, laid_out=task.laid_out)
@@ -492,7 +503,7 @@ class PairedTensors(NamedTuple):
 
 
 def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> PairedTensors:
-    """Match the tensors of two units: by place, then across frameworks by role, size and order."""
+    """Tensors of two units paired by place, then across frameworks by role, size and order."""
     routed = _routing_weights(a, b) if crossing and routes and a.direction == "forward" else ()
     if routed:
         inner = (unit._replace(tensors=tuple(t for t in unit.tensors if t.role != "output")) for unit in (a, b))
@@ -521,30 +532,31 @@ def pair_tensors(a: Unit, b: Unit, *, crossing: bool, routes: bool = False) -> P
 
 
 def _routing_weights(a: Unit, b: Unit) -> tuple[tuple[Tensor, Tensor], ...]:
-    """The weights of two routers that are arranged differently."""
+    """Routing weights of two routers whose layouts differ, as pairs."""
     ours, others = ([tensor for tensor in unit.tensors if _is_weights(tensor)] for unit in (a, b))
     return ((ours[0], others[0]),) if ours and others and ours[0].shape != others[0].shape else ()
 
 
 def _is_weights(tensor: Tensor) -> bool:
-    """True for the numbers by which a router weighs the experts' outputs."""
+    """True for tensors of a router's expert weights."""
     return tensor.role == "output" and tensor.dtype not in EXACT and tensor.shape is not None and len(tensor.shape) > 1
 
 
 def _place(tensor: Tensor) -> str:
+    """Tensor's place with a parameter's name in Megatron-LM's spelling."""
     head, dot, last = tensor.place.rpartition(".")
     return f"{head}{dot}{_RENAMED_PARAMETERS.get(last, last)}"
 
 
 def _may_be_partners(a: Tensor, b: Tensor, *, crossing: bool) -> bool:
-    """True if two tensors in the same place can be partners: a tensor and a plain argument cannot."""
+    """True if two tensors at the same place can be paired; a tensor never pairs with a plain argument."""
     if (a.value is None) != (b.value is None):
         return False
     return not crossing or _comparable(a, b)
 
 
 def _comparable(a: Tensor, b: Tensor) -> bool:
-    """True if two tensors in the same place can be partners across frameworks: arguments come in another order."""
+    """True if two tensors at the same place can be paired across frameworks, whose arguments differ in order."""
     if a.value is not None or b.value is not None:
         return False
     if a.role == "input" and (a.dtype in EXACT) != (b.dtype in EXACT):
@@ -564,6 +576,7 @@ def _elements(tensor: Tensor) -> int:
 
 
 def _is_identity(unit: Unit) -> bool:
+    """True for a module of class Identity, which changes nothing."""
     return unit.level == "module" and unit.kind.startswith("Identity")
 
 
@@ -581,7 +594,7 @@ class _Norms:
         ]
 
     def unfuse(self, one: Unit, other: Unit) -> tuple[Unit, Unit]:
-        """Both units, the plain one widened by its norm where the other is fused."""
+        """Both units; if one side fuses a norm into it, the other side's unit is extended by its separate norm."""
         if _is_fused(one) and not _is_fused(other):
             return one, self._widen(other, self._units[1])
         if _is_fused(other) and not _is_fused(one):
@@ -589,6 +602,7 @@ class _Norms:
         return one, other
 
     def _widen(self, unit: Unit, units: dict[tuple[str, str, int], Unit]) -> Unit:
+        """Unit extended by the tensors of the norm before it, as the other side's fused module has them."""
         path = module_path(unit.scope)
         head, _, last = path.rpartition(".")
         beside = FUSED_NORM_LINEAR.get(last)
@@ -606,4 +620,5 @@ class _Norms:
 
 
 def _is_fused(unit: Unit) -> bool:
+    """True for a Transformer Engine layer with a fused norm."""
     return unit.kind.startswith("TELayerNorm")

@@ -66,7 +66,7 @@ class UnitResult(NamedTuple):
         return max(errors, default=None)
 
     def wrong(self, role: str) -> tuple[TensorResult, ...]:
-        """The tensors of a role that do not agree; plain arguments apart."""
+        """Tensors of a role that disagree, without plain arguments."""
         return tuple(
             tensor
             for tensor in self.tensors
@@ -80,13 +80,13 @@ class UnitResult(NamedTuple):
 
     @property
     def agrees(self) -> bool | None:
-        """True if all that was compared agrees; None if nothing was."""
+        """True if everything compared agrees; None if nothing was compared."""
         known = [tensor.agrees for tensor in self.tensors if tensor.agrees is not None and tensor.how != "value"]
         return all(known) if known else None
 
     @property
     def is_another(self) -> bool:
-        """True if single operations of two frameworks that bear one name are not the same one after all.
+        """True if two operations with one name in both frameworks turn out to be different operations.
 
         Each framework composes its modules of operations of its own: torch.baddbmm is no BatchMatMul of rotated heads.
         Equal models part there under msprobe's L1 and mix, so that only modules decide; a NaN is one anywhere.
@@ -115,7 +115,7 @@ class Divergence(NamedTuple):
 
 
 def first_divergence(units: Sequence[UnitResult]) -> Divergence | None:
-    """The first divergence in a list of units in execution order."""
+    """First divergence among units in execution order."""
     for at, unit in enumerate(units):
         found = _at(units, at, unit)
         if found is not None:
@@ -124,6 +124,7 @@ def first_divergence(units: Sequence[UnitResult]) -> Divergence | None:
 
 
 def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | None:
+    """Divergence at one unit, with its likely cause; None if the unit agrees."""
     inputs, made, weights = unit.wrong("input"), unit.wrong("output"), unit.wrong("parameter")
     if not (inputs or made or weights):
         return None
@@ -152,7 +153,7 @@ def _at(units: Sequence[UnitResult], at: int, unit: UnitResult) -> Divergence | 
 
 
 def _first_inner(units: Sequence[UnitResult], at: int) -> int | None:
-    """The first unit inside a module that parts by itself, where it is listed later than the module."""
+    """Index of the first unit inside a module that diverges by itself and is listed after it."""
     holder = units[at]
     if holder.a.level != "module" or not holder.module:
         return None
@@ -170,6 +171,7 @@ def _first_inner(units: Sequence[UnitResult], at: int) -> int | None:
 
 
 def _divergence(units: Sequence[UnitResult], at: int, cause: Cause, tensors: Sequence[TensorResult]) -> Divergence:
+    """Divergence record of a unit: its neighbours, and if the error grew gradually instead of at once."""
     unit = units[at]
     before = next((units[place] for place in range(at - 1, -1, -1) if units[place].error("output") is not None), None)
     after = next((units[place] for place in range(at + 1, len(units)) if units[place].agrees is not None), None)
@@ -184,7 +186,7 @@ def _divergence(units: Sequence[UnitResult], at: int, cause: Cause, tensors: Seq
 
 
 def _largest_jump(units: Sequence[UnitResult]) -> UnitResult | None:
-    """The unit with a differing output whose error is largest relative to that of its input."""
+    """Unit whose output error grows most relative to its input error."""
     best: UnitResult | None = None
     most = _JUMP
     for unit in units:
@@ -222,7 +224,7 @@ class NextDump(NamedTuple):
 
     @property
     def command(self) -> str | None:
-        """The line that takes it."""
+        """Command line that makes this dump."""
         if not self.kind:
             return None
         words = ["accmap dump config", *map(shlex.quote, self.configs or ("CONFIG_A", "CONFIG_B"))]
@@ -256,7 +258,7 @@ class Parting(NamedTuple):
 
 
 def settings_behind(found: Divergence) -> tuple[str, ...]:
-    """The recipe fields that decide what the divergent unit computes."""
+    """Recipe fields that influence the divergent unit."""
     module = found.unit.module
     if found.cause == "data":
         return _DATA
@@ -273,7 +275,7 @@ def settings_behind(found: Divergence) -> tuple[str, ...]:
 
 
 def next_dump(found: Divergence, level: str, content: str, step: int | None, rank: int | None) -> NextDump:
-    """The dump to take after one at `level` with this `content`."""
+    """More detailed dump to make next, after one at `level` with this `content`."""
     first = found.before if found.cause == "between" and found.before is not None else found.unit
     last = found.unit
     scope_a, scope_b = (tuple((unit.a, unit.b)[side].name for unit in (first, last)) for side in (0, 1))
@@ -286,6 +288,6 @@ def next_dump(found: Divergence, level: str, content: str, step: int | None, ran
 
 
 def _scope_name(unit: UnitResult) -> str:
-    """A module with its pass and call, which are left out where they are the first forward."""
+    """Scope text of a unit: module, and pass and call unless these are the first forward."""
     pass_and_call = f".{unit.a.direction}.{unit.a.call}"
     return unit.module if pass_and_call == ".forward.0" or unit.a.level != "module" else unit.module + pass_and_call

@@ -61,12 +61,12 @@ class Paired(NamedTuple):
 
 
 def crosses(a: Tree, b: Tree) -> bool:
-    """True if the trees come from different frameworks."""
+    """True if two dumps come from different frameworks."""
     return bool(a.framework and b.framework and a.framework != b.framework)
 
 
 def pair_units(a: Tree, b: Tree, mapping: NameMapping | None = None) -> Paired:
-    """Match the units of two trees."""
+    """Units of two dumps, paired by name."""
     crossing = crosses(a, b)
     # A mapping file goes from MindSpore's names to PyTorch's, whichever side is named first.
     mapped_b = mapping is not None and b.framework == "mindspore" and a.framework != "mindspore"
@@ -87,7 +87,7 @@ def pair_units(a: Tree, b: Tree, mapping: NameMapping | None = None) -> Paired:
 
 
 def inference_passes(tree: Tree) -> dict[str, str]:
-    """By a unit's name the pass that it belongs to, `prefill 1` or `decode 3`; nothing if a dump has no such passes.
+    """Pass of each unit by name, `prefill 1` or `decode 3`; empty for a dump without such passes.
 
     The first module of the model begins each pass. A decode step computes one token of each text, a prefill more: of
     passes of different sizes the smallest are decode steps.
@@ -116,11 +116,12 @@ _SIZES_OF_INFERENCE = 2
 
 
 def _is_call_of(unit: Unit, first: Unit) -> bool:
+    """True if a unit is another call of the same module and direction."""
     return (unit.level, unit.scope, unit.direction) == (first.level, first.scope, first.direction)
 
 
 def _tokens(unit: Unit) -> int:
-    """How many tokens a module was given or gives: the elements of its first tensor without the width."""
+    """Number of tokens in a unit's first output: its elements divided by the width."""
     shapes = [tensor.shape for tensor in unit.tensors if tensor.role == "output" and tensor.shape is not None]
     return prod(shapes[0][:-1]) if shapes and len(shapes[0]) > 1 else 0
 
@@ -128,7 +129,7 @@ def _tokens(unit: Unit) -> int:
 def _keys(
     tree: Tree, passes: Mapping[str, str], *, crossing: bool, mapping: NameMapping | None
 ) -> list[tuple[tuple[object, ...], Unit]]:
-    """Every unit with what identifies it: no two units of a tree have the same key."""
+    """Unique key of each unit, by which units of two dumps are paired."""
     seen: dict[tuple[object, ...], int] = {}
     keyed: list[tuple[tuple[object, ...], Unit]] = []
     kinds = {unit.scope: unit.kind for unit in tree.units if unit.level == "module"}
@@ -168,7 +169,7 @@ def _keys(
 
 
 def _heads(tree: Tree) -> int:
-    """Number of runs of the output layer in a model with multi-token prediction.
+    """Number of calls of the output layer in one pass of a model with multi-token prediction.
 
     Megatron-Core runs it for the further predictions first (0.12 `models/gpt/gpt_model.py`); MindSpore Transformers
     calls those passes `mtp.output_layer` (1.9 `parallel_core/training_graph/transformer/multi_token_prediction.py`).
@@ -179,6 +180,7 @@ def _heads(tree: Tree) -> int:
 
 
 def _parent_path(unit: Unit, kinds: Mapping[str, str], mapping: NameMapping | None) -> str:
+    """Path of the unit's parent in the other side's names; empty without a parent."""
     if unit.parent is None:
         return ""
     scope, _, _rest = re.sub(r"\.(forward|backward)\.\d+$", "", unit.parent).rpartition(".")
@@ -188,7 +190,7 @@ def _parent_path(unit: Unit, kinds: Mapping[str, str], mapping: NameMapping | No
 
 
 def module_path(scope: str) -> str:
-    """A module's path below the model, under Megatron-Core's names."""
+    """Path of a module below the model, with Megatron-LM's names."""
     parts = scope.split(".")
     if parts and parts[0] in ("Module", "Cell"):
         parts = parts[1:]
@@ -218,7 +220,7 @@ def graph_path(name: str) -> str:
 
 
 def describe(units: Iterable[Unit]) -> str:
-    """A few names, for a message."""
+    """First few names of units, for a message."""
     return first_of([unit.name for unit in units], 3) or "-"
 
 
@@ -233,7 +235,7 @@ class NameMapping(NamedTuple):
     cells: Mapping[str, str]
 
     def scope(self, unit: Unit, kinds: Mapping[str, str]) -> str:
-        """The path of a unit as the other side calls it; `kinds` gives the class at each path."""
+        """Unit's path with the other side's names; `kinds` gives the class at each path."""
         whole = self.cells.get(f"{unit.scope}.{unit.kind}") or self.cells.get(unit.scope)
         if whole is not None:
             return whole
@@ -286,7 +288,7 @@ def read_mapping(path: str) -> NameMapping:
 
 
 def _without_kind(name: str) -> str:
-    """A cell mapping names whole units; only the path is needed."""
+    """Path of a unit without its class name, which cell mappings append."""
     plain = _CALL.sub("", name)
     if plain == name:
         return name
@@ -310,7 +312,7 @@ def module_table() -> Any:
 
 @cache
 def shared_modules() -> frozenset[str]:
-    """The paths of the modules that both frameworks have, `*` for the number of a layer."""
+    """Paths of modules that both frameworks have, with `*` for layer numbers."""
     rows = [row for row in module_table()["modules"] if row.get("megatron_at", row["at"]) is not None]
     places = (row["at"].replace("{layer}", "*") for row in rows)
     return frozenset(module_path(place.replace("{block}", block)) for place in places for block in _BLOCKS)

@@ -42,7 +42,7 @@ _MOST_NAMED = 6
 
 
 def verdict_of(parts: Sequence[Part], precheck: Precheck | None, unseen: Sequence[Unseen]) -> str:
-    """The word for an answer."""
+    """One-word verdict of a dump comparison."""
     if precheck is not None:
         compared = precheck.passed + len(precheck.failures)
         return conclude("match", "diverged", wrong=bool(precheck.failures), compared=compared, unseen=unseen)
@@ -51,14 +51,14 @@ def verdict_of(parts: Sequence[Part], precheck: Precheck | None, unseen: Sequenc
 
 
 def has_diverged(parts: Iterable[Part]) -> bool:
-    """True if the runs part anywhere."""
+    """True if any part has a divergence."""
     return any(part.divergence is not None for part in parts)
 
 
 def coverage_gaps(
     parts: Sequence[Part], elsewhere: Mapping[str, Sequence[str]] | None, frameworks: Iterable[tuple[str, str]]
 ) -> tuple[Unseen, ...]:
-    """Uncompared things that both sides should have; `frameworks` are those of a pair of configurations."""
+    """Things that both sides should have and that were not compared; `frameworks` are those of the configurations."""
     found = [*_of_one_framework(frameworks)]
     for part in parts:
         found += (Unseen(part.place or "dump", *words.both()) for gap in _GAPS for words in gap.sentences(part))
@@ -70,7 +70,7 @@ def coverage_gaps(
 
 
 def count_of_skipped_apis(precheck: Precheck) -> tuple[Unseen, ...]:
-    """One entry with the number of APIs that a precheck passed over; none if there are none."""
+    """Entry with the number of APIs that a precheck skipped; empty if there are none."""
     if not precheck.skipped:
         return ()
     return (Unseen("precheck", *say.apis_skipped(count=precheck.skipped).both()),)
@@ -84,6 +84,7 @@ class _Gap(NamedTuple):
     names: Callable[[Part], Sequence[str]] | None = None
 
     def sentences(self, part: Part) -> Iterator[Words]:
+        """Messages on this gap in one part, with some names or the number alone."""
         count = self.amount(part)
         if count and self.names is not None:
             yield self.says(count=count, names=first_of(self.names(part), _MOST_NAMED))
@@ -92,15 +93,17 @@ class _Gap(NamedTuple):
 
 
 def _amount_of(name: str) -> Callable[[Part], int]:
+    """Function that reads one count of a part."""
     return attrgetter(f"compared.{name}")
 
 
 def _operations(part: Part) -> int:
-    """Single operations of two frameworks decide nothing; modules do, if there are any."""
+    """Number of single operations, if the part has no modules to judge by."""
     return 0 if any(unit.a.level == "module" for unit in part.units) else part.compared.operations
 
 
 def _parts(part: Part) -> list[str]:
+    """Names of whole parts that one side lacks, with the side that lacks them."""
     sides = {"a": "B", "b": "A"}
     return [f"{sides[gap.side]}: {gap.part} {gap.direction}".rstrip(": ") for gap in part.gaps]
 
@@ -131,7 +134,7 @@ _GAPS = (
 
 
 def _of_one_framework(frameworks: Iterable[tuple[str, str]]) -> Iterator[Unseen]:
-    """Two dumps of one framework beside configurations of both: one side of the pair is not here."""
+    """Gap if two dumps come from one framework although the configurations are of both."""
     names = {"pytorch": "PyTorch", "mindspore": "MindSpore"}
     same = [names[one] for one, other in frameworks if one == other and one in names]
     if same:
@@ -198,22 +201,22 @@ class Part(NamedTuple):
 
     @property
     def step(self) -> int | None:
-        """The step that A was taken at."""
+        """Training step at which dump A was made."""
         return None if self.a is None else self.a.step
 
     @property
     def rank(self) -> int | None:
-        """The rank that A was taken on."""
+        """Rank on which dump A was made."""
         return None if self.a is None else self.a.rank
 
     @property
     def place(self) -> str:
-        """The step and rank, for a person; empty where the dump has none."""
+        """Step and rank as readable text; empty if unknown."""
         return "" if self.step is None else f"step {self.step} rank {self.rank}"
 
 
 def part_of_dumps(comparison: Comparison, *, tree: bool) -> Part:
-    """The findings of two dumps; with a `tree` of all units if that is asked for."""
+    """Result of comparing two dumps, with a tree of all units if `tree`."""
     return Part(
         _counts(comparison),
         comparison.divergence,
@@ -234,7 +237,7 @@ def part_of_dumps(comparison: Comparison, *, tree: bool) -> Part:
 
 
 def part_of_table(table: Table) -> Part:
-    """The findings of a result table."""
+    """Result of reading msprobe's table of a comparison."""
     by_elements = any(tensor.how == "elements" for unit in table.units for tensor in unit.tensors)
     return Part(
         _counts(table),
@@ -252,6 +255,7 @@ def part_of_table(table: Table) -> Part:
 
 
 def _counts(comparison: Comparison | Table) -> Counted:
+    """Numbers of compared and uncompared units and tensors, for the answer."""
     tensors = [tensor for unit in comparison.units for tensor in unit.tensors]
     missing = comparison.incomplete
     return Counted(
@@ -274,6 +278,7 @@ def _counts(comparison: Comparison | Table) -> Counted:
 
 
 def _light(unit: UnitResult) -> UnitResult:
+    """Unit result without tensors, which the tree does not need."""
     return unit._replace(a=unit.a._replace(tensors=()), b=unit.b._replace(tensors=()))
 
 
@@ -282,12 +287,14 @@ def _dump(tree: Tree) -> Dump:
 
 
 def _forward_note(found: Comparison) -> Iterator[Words]:
+    """Note if a dump holds forward passes only."""
     directions = {unit.direction for tree in (found.a, found.b) for unit in tree.units}
     if "forward" in directions and "backward" not in directions:
         yield say.forward_alone()
 
 
 def _statistics_note(found: Comparison) -> Iterator[Words]:
+    """Note if agreement rests on statistics only."""
     if found.a.content == found.b.content == "statistics" and found.divergence is None:
         yield say.by_statistics()
 
@@ -302,7 +309,7 @@ class Merged(NamedTuple):
 
 
 def merge_places(parts: Sequence[Part]) -> list[Merged]:
-    """Places at which several steps and ranks part first: the one that is reached earliest before the others."""
+    """Places at which ranks and steps diverge first, merged and ordered by execution."""
     found: dict[tuple[str, str, str], list[tuple[int, str]]] = {}
     for part in parts:
         if (first := part.divergence) is not None:
@@ -313,6 +320,7 @@ def merge_places(parts: Sequence[Part]) -> list[Merged]:
 
 
 def _position(part: Part, first: Divergence) -> int:
+    """Index of a divergence's unit within the part."""
     names: Iterable[str] = (unit.a.name for unit in part.units)
     return next((at for at, name in enumerate(names) if name == first.unit.a.name), len(part.units))
 
@@ -321,7 +329,7 @@ _MARKS = {True: "✓", False: "✗", None: "·"}
 
 
 def draw_tree(found: Comparison) -> Iterator[str]:
-    """A line for each unit of A, forward before backward, indented below the unit that it ran inside."""
+    """Text line for each unit of A, indented below its parent."""
     agrees = {unit.a.name: unit.agrees for unit in found.units}
     first = None if found.divergence is None else found.divergence.unit.a.name
     units = found.a.units
@@ -340,6 +348,7 @@ def draw_tree(found: Comparison) -> Iterator[str]:
 
 
 def _parents(units: tuple[Unit, ...]) -> dict[str, str | None]:
+    """Parent of each unit by name; cycles in the file are broken."""
     names = {unit.name for unit in units}
     by_path = {(unit.scope, unit.direction, unit.call): unit.name for unit in units}
     parents: dict[str, str | None] = {}
@@ -364,5 +373,6 @@ def _parents(units: tuple[Unit, ...]) -> dict[str, str | None]:
 
 
 def _label(unit: Unit, depth: int) -> str:
+    """Text of a tree line: path and class."""
     path = unit.scope if not depth else ".".join(unit.scope.split(".")[-2:]) if unit.level == "module" else unit.scope
     return f"{path} {unit.kind}" if unit.kind and unit.kind != path else path

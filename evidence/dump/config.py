@@ -72,11 +72,11 @@ class Plan(NamedTuple):
 
     @property
     def has_errors(self) -> bool:
-        """True if the wish cannot be met."""
+        """True if the requested dump is impossible."""
         return any(finding.kind.severity == "error" for finding in self.findings)
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
-        """The command's answer, without the places that the files were written to."""
+        """Answer of the command, without the paths that files were written to."""
         request = self.request
         return {
             "kind": request.kind,
@@ -94,7 +94,7 @@ class Plan(NamedTuple):
 
 
 def plan(subject: Subject, request: Request, folder: str) -> Plan:
-    """The dump of a pair, as files for the directory `folder` (absolute, because MindSpore demands it)."""
+    """Plan for dumping both sides of a pair, as files for an absolute `folder`."""
     try:
         return _Planning(subject, request, folder).plan()
     except LayoutUnknownError as error:
@@ -116,6 +116,7 @@ class _Planning:
         self.insertions: tuple[Insertion, ...] = ()
 
     def plan(self) -> Plan:
+        """Plan with files, environment and findings; only the findings if one is an error."""
         if not any(finding.kind.severity == "error" for finding in self.findings):
             if self.request.kind == "msprobe":
                 self._msprobe()
@@ -147,6 +148,7 @@ class _Planning:
         )
 
     def _msprobe(self) -> None:
+        """Add msprobe's configurations, mapping files and the code to insert."""
         try:
             chunks = chunks_of(self.subject)
             mappings = mappings_of(self.subject)
@@ -175,13 +177,14 @@ class _Planning:
         self.files[COMMANDS] = _script(self.commands["compare"])
 
     def _has_ranks(self, side: Side) -> bool:
-        """Only a distributed run has ranks; elsewhere a list of them makes msprobe record nothing."""
+        """True if a side's run is distributed; elsewhere a list of ranks makes msprobe record nothing."""
         if side == "megatron":
             return True
         recipe = self.subject.mindformers_recipe
         return self.subject.dialect == "dynamic" or recipe.value("parallel.enabled") is not False
 
     def _scope(self, side: Side, chunks: Sequence[Chunk], parts: int) -> list[str]:
+        """First and last module name of the requested scope, as msprobe expects them."""
         scope = self.request.scope
         by_place = {module.mindformers: module for module in self.modules}
         scope_names: list[str] = []
@@ -199,9 +202,11 @@ class _Planning:
 
     @staticmethod
     def _holds(chunk: Chunk, module: ModulePair) -> bool:
+        """True if a pipeline chunk contains the module's layer."""
         return module.layer is not None and chunk.first <= module.layer < chunk.first + chunk.layers
 
     def _compare(self, mappings: Sequence[StageMapping]) -> None:
+        """Add the command lines that compare the dumps, one for each pipeline stage."""
         size = self.subject.megatron_recipe.value("parallel.world_size")
         stages = len(mappings)
         each = size // stages if isinstance(size, int) and size >= stages else 1
@@ -223,12 +228,13 @@ class _Planning:
         self.commands["compare"] = lines
 
     def _record(self, side: Side, rank: int) -> str:
-        """Path of one rank's record of the first step, from the directory."""
+        """Path of one rank's record of the first step, relative to the folder."""
         step = self.request.steps[0].first if self.request.steps else 0
         known = _UNDISTRIBUTED[self.request.form, in_graph_mode(self.subject)]
         return f"{side}/step{step}/{f'rank{rank}' if self._has_ranks(side) else known}"
 
     def _precheck(self) -> None:
+        """Add configuration and command of msprobe's single-API precheck."""
         request = self.request._replace(level="L1", scope=())
         data = os.path.join(self.folder, "precheck")
         config = msprobe_config(request, data, (), ranks=self._has_ranks("mindformers"))
@@ -240,6 +246,7 @@ class _Planning:
 
 
 def _ending(mapping: StageMapping, mappings: Sequence[StageMapping]) -> str:
+    """Ending of a stage's file name; empty if there is one stage only."""
     return "" if len(mappings) == 1 else f"_stage{mapping.stage}"
 
 
@@ -256,7 +263,7 @@ _VERSIONS = {"26": ">=26", "8": ">=8.1,<26"}
 
 
 def readme(plan: Plan, language: Language) -> str:
-    """The text for one language."""
+    """Readme of a dump plan in one language."""
     return "\n".join(_Readme(plan, language).lines()) + "\n"
 
 
@@ -269,6 +276,7 @@ class _Readme:
         return _words()[name][self.language].format_map(values)
 
     def lines(self) -> Iterator[str]:
+        """Lines of the readme: installation, code to insert, running and comparing."""
         plan = self.plan
         request = plan.request
         operators = request.kind != "msprobe"
@@ -303,6 +311,7 @@ class _Readme:
             yield from (self._say("precheck_text", **names), "", "```bash", *plan.commands["precheck"], "```")
 
     def _compare(self) -> Iterator[str]:
+        """Lines on how to compare the dumps."""
         plan = self.plan
         yield from ("", self._say("compare"), "", self._say("compare_text"), "", "```bash")
         yield from (*plan.commands["compare"], "```", "")
@@ -324,7 +333,7 @@ STATISTICS = ("max", "min", "avg", "l2norm")
 
 
 def mindspore_dump(request: Request, folder: str, name: str, mindformers: str) -> dict[str, Any]:
-    """The JSON that MINDSPORE_DUMP_CONFIG names, for the MindSpore of a version of MindSpore Transformers."""
+    """Content of the JSON that MINDSPORE_DUMP_CONFIG names, for the MindSpore of a MindSpore Transformers version."""
     ranks = sorted({number for span in request.ranks for number in range(span.first, span.last + 1)})
     common: dict[str, Any] = {
         "op_debug_mode": 0,
@@ -348,7 +357,7 @@ def mindspore_dump(request: Request, folder: str, name: str, mindformers: str) -
 
 
 def _kernels(record: Record) -> str:
-    """All operators below a module: their names are the path of attributes, each with its class."""
+    """Pattern of all operators below a module: operator names consist of attribute names and classes."""
     pieces = "/".join(f"{piece}-[^/]+" for piece in record.place.split("."))
     return f"name-regex(.*/{pieces}/.*)"
 
@@ -373,7 +382,7 @@ def _spans(spans: Sequence[Span]) -> list[int | str]:
 
 
 def compare_input(target: str, golden: str) -> dict[str, Any]:
-    """compare.json of msprobe before 26: both dumps, and that the call stacks of the MindSpore side are shown."""
+    """Content of msprobe's compare.json before version 26."""
     return {
         "npu_path": f"{target}/dump.json",
         "bench_path": f"{golden}/dump.json",
@@ -383,7 +392,7 @@ def compare_input(target: str, golden: str) -> dict[str, Any]:
 
 
 def yaml_text(content: Mapping[str, Any] | Sequence[Any], comment: str) -> str:
-    """A mapping file with a first line that says what it is."""
+    """Mapping file as YAML text with a comment line."""
     import yaml
 
     return f"# {comment}\n" + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=200)
@@ -404,7 +413,7 @@ class Insertion(NamedTuple):
 
 
 def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Insertion, ...]:
-    """Every insertion of a pair; `parts` is how many models a rank of Megatron-LM holds."""
+    """Code insertions for both sides; `parts` is the number of model parts that each Megatron-LM rank holds."""
     model = "unwrap_model(model)" if parts > 1 else "unwrap_model(model)[0]"
     return (
         *_of("megatron", "megatron", configs["megatron"], model),
@@ -413,6 +422,7 @@ def insertions(dialect: str, parts: int, configs: dict[Side, str]) -> tuple[Inse
 
 
 def _of(block: str, side: Side, config: str, model: str = "") -> Iterator[Insertion]:
+    """Insertions of one block of the table, with file names and model filled in."""
     for row in _table()[block]:
         key = "before" if "before" in row else "after"
         code = row["code"].replace("{config}", config).replace("{model}", model)
@@ -428,7 +438,7 @@ MIN_STAGES = 2
 
 
 def check(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
-    """All that would make the dump empty, impossible or misleading."""
+    """Findings on requests that would give an empty, impossible or misleading dump."""
     yield from _out_of_range(request, subject)
     yield from _scope(request, subject, modules)
     if request.kind == "msprobe":
@@ -441,6 +451,7 @@ def check(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> 
 
 
 def _out_of_range(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    """Findings on steps or ranks that the run does not have."""
     sides = ((subject.megatron, subject.megatron_recipe), (subject.mindformers, subject.mindformers_recipe))
     asked: tuple[tuple[str, FieldName, tuple[Span, ...]], ...] = (
         ("step", "run.train_steps", request.steps),
@@ -468,6 +479,7 @@ def _out_of_range(request: Request, subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
+    """Findings on scope modules that do not exist or have no partner in Megatron-LM."""
     known = by_any_name(modules)
     for record in request.scope:
         module = known.get(record.place)
@@ -482,7 +494,7 @@ def _scope(request: Request, subject: Subject, modules: Sequence[ModulePair]) ->
 
 
 def _order(request: Request, subject: Subject, modules: Sequence[ModulePair]) -> Iterator[Diagnostic]:
-    """A range whose end lies before its beginning never ends."""
+    """Finding on a scope whose end comes before its beginning."""
     known = by_any_name(modules)
     if len(request.scope) < 2 or any(record.place not in known for record in request.scope):
         return
@@ -519,6 +531,7 @@ def in_graph_mode(subject: Subject) -> bool:
 
 
 def _graph_mode(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    """Findings on requests that compiled graphs do not support."""
     if not in_graph_mode(subject):
         return
     wishes = {
@@ -551,6 +564,7 @@ _FUSIONS = {"bias_swiglu_fusion": "--no-bias-swiglu-fusion", "bias_gelu_fusion":
 
 
 def _functions(request: Request, subject: Subject) -> Iterator[Diagnostic]:
+    """Findings on fused functions that an API-level dump cannot see."""
     megatron = subject.megatron
     if request.level in ("L1", "mix"):
         swiglu = bool(megatron.value("swiglu"))
@@ -573,6 +587,7 @@ _EFFECTS: Mapping[FieldName, Callable[[], Words]] = {
 
 
 def _between(subject: Subject) -> Iterator[Diagnostic]:
+    """Findings on settings that differ between the sides and shift the dumps' steps or calls."""
     for field, effect in _EFFECTS.items():
         a, b = _count_or_layers(subject.megatron_recipe, field), _count_or_layers(subject.mindformers_recipe, field)
         if a is not None and b is not None and a != b:
@@ -583,7 +598,7 @@ def _between(subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _count_or_layers(recipe: Recipe, field: FieldName) -> Value:
-    """A count, or the layers of each pipeline stage where there are several; None where it is not known."""
+    """Setting's count, or the layers of each pipeline stage if there are several; None if unknown."""
     value = recipe.value(field)
     if field != "parallel.pipeline_layers":
         return value if isinstance(value, int) else None
@@ -596,7 +611,7 @@ def _count_or_layers(recipe: Recipe, field: FieldName) -> Value:
 
 
 def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
-    """Limits of MindSpore's own dump: it works on compiled operators only."""
+    """Findings on limits of MindSpore's own dump, which sees compiled operators only."""
     file = subject.mindformers.file
     if not in_graph_mode(subject):
         yield diagnose(say.not_compiled(), file)

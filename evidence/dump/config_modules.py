@@ -42,7 +42,7 @@ class ModulePair(NamedTuple):
 
 
 def switches_of(subject: Subject) -> dict[str, bool]:
-    """Switches that decide which modules there are and what their classes are called; `moe` is each layer's own."""
+    """Switches that decide which modules exist and which classes they have; `moe` is set for each layer."""
     megatron, mindformers = subject.megatron_recipe, subject.mindformers_recipe
     config, resolved = subject.mindformers, "resolved.transformer."
     return {
@@ -64,7 +64,7 @@ def switches_of(subject: Subject) -> dict[str, bool]:
 
 
 def modules_of(subject: Subject) -> tuple[ModulePair, ...]:
-    """Every module of the MindSpore Transformers side with its partner, in forward order.
+    """All modules of the MindSpore Transformers side in forward order, each with its Megatron-LM partner.
 
     LayoutUnknownError where a file leaves open how large the model is.
     """
@@ -80,7 +80,7 @@ _DECIDING = (
 
 
 def _layout(subject: Subject) -> Layout:
-    """Layout of the weights; LayoutUnknownError if a file leaves open what the modules depend on."""
+    """Weight layout of the pair; LayoutUnknownError if a needed size is undecided."""
     for config, recipe in (
         (subject.megatron, subject.megatron_recipe),
         (subject.mindformers, subject.mindformers_recipe),
@@ -109,6 +109,7 @@ class _Reading:
         self.experts = bool(subject.mindformers_recipe.value("moe.num_experts"))
 
     def modules(self) -> Iterator[ModulePair]:
+        """Module pairs of all table rows, repeated for each layer and prediction layer."""
         further = self.subject.number("mtp.num_layers", 0)
         at = 0
         while at < len(self.rows):
@@ -139,12 +140,14 @@ class _Reading:
     def _block(
         self, rows: Sequence[Mapping[str, Any]], block: str, experts: bool, layer: int | None
     ) -> Iterator[ModulePair]:
+        """Module pairs of one transformer block at a path."""
         switches = {**self.switches, "moe": experts}
         for row in rows:
             for module in self._module(row, row["at"].replace("{block}", block), switches):
                 yield module._replace(layer=layer)
 
     def _module(self, row: Mapping[str, Any], place: str, switches: Mapping[str, bool]) -> Iterator[ModulePair]:
+        """Module pair of a table row at a place, if the row applies to this graph and these switches."""
         dialect = self.subject.dialect
         if dialect not in row or row.get("only", dialect) != dialect or not _hold(row.get("where", ()), switches):
             return
@@ -156,7 +159,7 @@ class _Reading:
             yield ModulePair(place, named, self._current_name(partner), _class(row["megatron"], switches))
 
     def _partner(self, place: str) -> str | None:
-        """The Megatron-LM module that holds the same weight; the same place where the module has none."""
+        """Megatron-LM path of the module with the same weight; the same path if it has no weight."""
         for ending in ("weight", "gamma"):
             pairing = self.weights.find_pairing("mindformers", f"{place}.{ending}")
             if pairing is None:
@@ -167,6 +170,7 @@ class _Reading:
         return place
 
     def _current_name(self, place: str) -> str:
+        """Path in the names of this Megatron-LM version."""
         for row in self.renamed:
             before, after = row["from"], row["to"]
             expression = re.escape(before).replace(re.escape("{layer}"), r"(\d+)")
@@ -176,6 +180,7 @@ class _Reading:
         return place
 
     def _has_experts(self, layer: int) -> bool:
+        """True if a layer has experts."""
         if not self.experts:
             return False
         pattern = self.pattern
@@ -185,10 +190,12 @@ class _Reading:
 
 
 def _hold(where: Sequence[str], switches: Mapping[str, bool]) -> bool:
+    """True if all of these switches are on (`not-` ones off)."""
     return all(not switches[name[4:]] if name.startswith("not-") else switches[name] for name in where)
 
 
 def _class(given: Any, switches: Mapping[str, bool]) -> str:
+    """Class name that applies under the switches."""
     if isinstance(given, str):
         return given
     for *where, name in given:
@@ -198,7 +205,7 @@ def _class(given: Any, switches: Mapping[str, bool]) -> str:
 
 
 def with_places(request: Request, modules: Sequence[ModulePair]) -> Request:
-    """The request with the scope's modules as places of MindSpore Transformers, without their classes."""
+    """Request whose scope modules are MindSpore Transformers paths without class names."""
     known = by_any_name(modules)
     return request._replace(
         scope=tuple(
@@ -209,7 +216,7 @@ def with_places(request: Request, modules: Sequence[ModulePair]) -> Request:
 
 
 def by_any_name(modules: Sequence[ModulePair]) -> dict[str, ModulePair]:
-    """Every way to name a module: either side's place, with or without its class."""
+    """Module pair by every accepted name: either side's path, with or without its class."""
     found: dict[str, ModulePair] = {}
     for module in modules:
         found.setdefault(module.mindformers, module)
@@ -237,7 +244,7 @@ class StageMapping(NamedTuple):
 
 
 def mappings_of(subject: Subject) -> tuple[StageMapping, ...]:
-    """One set of mappings for each pipeline stage; LayoutUnknownError where the stages' layers are not known."""
+    """Mapping files of each pipeline stage; LayoutUnknownError if the stages' layers are unknown."""
     modules = modules_of(subject)
     chunks = chunks_of(subject)
     parts = 1 + max(chunk.part for chunk in chunks)
@@ -250,7 +257,7 @@ def mappings_of(subject: Subject) -> tuple[StageMapping, ...]:
 
 
 def stage_place(place: str, chunks: Sequence[Chunk], parts: int) -> tuple[int, str]:
-    """Place of Megatron-LM's module in its own stage: in which part, under which number.
+    """Model part and path of a Megatron-LM module within its own pipeline stage.
 
     Source: Megatron-LM 0.12 `training/training.py:get_model` keeps one model for each part of a virtual pipeline.
     """
@@ -273,7 +280,7 @@ class Naming(NamedTuple):
 
 
 def naming(subject: Subject, module: ModulePair, chunks: Sequence[Chunk], parts: int) -> Naming:
-    """The names in a dump: a list of models puts the number of the part in front."""
+    """Names of a module in both dumps; with several model parts, the part's number comes first."""
     part, place = stage_place(module.megatron or module.mindformers, chunks, parts)
     theirs = None if module.megatron is None else place if parts == 1 else f"{part}.{place}"
     ours = module.mindformers
@@ -291,6 +298,7 @@ class _Stage:
         self.modules = [module for module in modules if self._is_here(module)]
 
     def _is_here(self, module: ModulePair) -> bool:
+        """True if the stage contains the module."""
         if module.layer is not None:
             return any(chunk.first <= module.layer < chunk.first + chunk.layers for chunk in self.chunks)
         stage = self.chunks[0].stage
@@ -301,6 +309,7 @@ class _Stage:
         return stage == self.last
 
     def layers(self) -> LayerMapping:
+        """Layer mapping for msprobe: by class, the child names that differ between the sides."""
         mapping: LayerMapping = {}
         classes = {module.mindformers: module.mindformers_class for module in self.modules}
         for module in self.modules:
@@ -323,18 +332,20 @@ class _Stage:
         return {holder: mapping[holder] for holder in sorted(mapping, key=lambda name: (name != TOP, name))}
 
     def _starts_branch(self, ours: str, theirs: str) -> bool:
-        """True if a name is to be given from the root on: it moves to another branch, or begins with its part."""
+        """True if a module must be named from the root, because its parent's path differs or its part changes."""
         if "." not in ours or ours.count(".") != theirs.count(".") - (self.parts > 1):
             return True
         whole = ours == "decoder.final_layernorm" or (ours.startswith("decoder.layers.") and ours.count(".") == 2)
         return self.parts > 1 and whole
 
     def _add_numbered(self, found: LayerMapping, before: str, after: str, parent: str) -> None:
+        """Add the renaming of a layer number to the mapping, if the numbers differ."""
         if before != after and parent == "decoder.layers":
             for holder in ("TransformerBlock", "decoder"):
                 found.setdefault(holder, {})[f"layers.{before}"] = f"layers.{after}"
 
     def cells(self) -> dict[str, str]:
+        """Cell mapping for msprobe: full names with classes that differ between the sides."""
         cells: dict[str, str] = {}
         for module in self.modules:
             names = naming(self.subject, module, self.chunks, self.parts)
@@ -350,7 +361,7 @@ class _Stage:
 
 
 def api_mapping_of(subject: Subject) -> list[dict[str, object]]:
-    """Operators that msprobe does not pair by itself; every key is written, because it reads each without asking."""
+    """Operators that msprobe does not pair by itself, with all keys that it requires."""
     switches = {**switches_of(subject), "moe": False}
     return [
         {

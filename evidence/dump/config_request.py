@@ -34,7 +34,7 @@ class Span(NamedTuple):
     last: int
 
     def text(self) -> str:
-        """As both tools write it: `3` or `4-6`."""
+        """Range as both tools write it: `3` or `4-6`."""
         return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
 
 
@@ -62,7 +62,7 @@ class Request(NamedTuple):
 
 
 def spans_of(text: str) -> tuple[Span, ...]:
-    """`0,3-5` as spans, `all` as none; ValueError for anything else."""
+    """Ranges in a text such as `0,3-5`; none for `all`; ValueError otherwise."""
     if text == "all":
         return ()
     found: list[Span] = []
@@ -84,7 +84,7 @@ _RECORD = re.compile(
 
 
 def record_of(text: str) -> Record:
-    """A module as a person or msprobe names it; the class, where there is one, is taken off later."""
+    """Module record from a name as people or msprobe write it."""
     given = _RECORD.match(text)
     if given is None:
         return Record(text)
@@ -104,16 +104,16 @@ class Subject(NamedTuple):
 
     @property
     def dialect(self) -> str:
-        """The graph of the MindSpore Transformers side: `static` or `dynamic`."""
+        """Graph mode of the MindSpore Transformers side: `static` or `dynamic`."""
         return "dynamic" if self.mindformers.dialect == "dynamic" else "static"
 
     @property
     def layers(self) -> int:
-        """Number of decoder layers, by the side that knows."""
+        """Number of decoder layers, from the side that sets it."""
         return self.number("model.num_layers", 0)
 
     def number(self, field: FieldName, default: int) -> int:
-        """A count that both sides should agree on: Megatron-LM's, else MindSpore Transformers'."""
+        """Count from Megatron-LM's side, else MindSpore Transformers', else the default."""
         for recipe in (self.megatron_recipe, self.mindformers_recipe):
             value = recipe.value(field)
             if isinstance(value, int) and not isinstance(value, bool):
@@ -122,7 +122,7 @@ class Subject(NamedTuple):
 
 
 def subject_of(configs: Sequence[Config], options: ReadOptions) -> Subject:
-    """The pair of one file or of two, one of each framework (ValueError where both are of one)."""
+    """Pair of configurations to dump, completed by conversion if one is given; ValueError for two of one framework."""
     first = configs[0]
     if len(configs) == 2:
         sides = {config.framework: config for config in configs}
@@ -160,7 +160,7 @@ class LayoutUnknownError(WordsError):
 
 
 def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
-    """Megatron-LM's place of each decoder layer: every stage and, in it, every part of a virtual pipeline.
+    """Layers of each pipeline stage and of each virtual part in it, as Megatron-LM places them.
 
     Source: megatron-core 0.12 `transformer/transformer_layer.py:get_transformer_layer_offset`.
     """
@@ -196,7 +196,7 @@ def chunks_of(subject: Subject) -> tuple[Chunk, ...]:
 
 
 def _told_rounds(given: Sequence[Value], parts: int) -> list[list[int]]:
-    """The layers of every stage, one row for each part; nothing where the numbers cannot be cut into the parts."""
+    """Layers of every stage, a row for each virtual part; empty if the numbers do not divide."""
     rounds = [entry for entry in given if isinstance(entry, list)]
     if rounds:
         return [[count for count in row if isinstance(count, int)] for row in rounds]
@@ -205,5 +205,6 @@ def _told_rounds(given: Sequence[Value], parts: int) -> list[list[int]]:
 
 
 def _count(recipe: Recipe, field: FieldName) -> int:
+    """Positive whole number of a field, else 1."""
     value = recipe.value(field)
     return value if isinstance(value, int) and value > 0 else 1

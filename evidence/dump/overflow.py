@@ -58,7 +58,7 @@ class Scan(NamedTuple):
 
 
 def scan(tree: Tree) -> Scan:
-    """Look at every tensor of a tree, in the order of execution."""
+    """Check of every tensor of a dump for NaN and infinity, in execution order."""
     overflows: list[Overflow] = []
     unreadable: list[Diagnostic] = []
     looked_at = unknown = 0
@@ -87,7 +87,7 @@ def scan(tree: Tree) -> Scan:
 
 
 def _state(tensor: Tensor, unreadable: list[Diagnostic]) -> str | None:
-    """`nan`, `infinite`, or an empty text for finite values; None if the dump has no numbers of it."""
+    """`nan` or `infinite`, empty for finite values; None if the dump has no values."""
     if tensor.path is None:
         return _state_of_statistics(tensor)
     try:
@@ -98,12 +98,14 @@ def _state(tensor: Tensor, unreadable: list[Diagnostic]) -> str | None:
 
 
 def _cause(unit: Unit, roles: Collection[str]) -> Cause:
+    """Likely cause of an overflow, by the roles of the affected tensors."""
     if "parameter" in roles:
         return "weights"
     return "computation" if any(tensor.role == "parameter" for tensor in unit.tensors) else "unknown"
 
 
 def _state_of_statistics(tensor: Tensor) -> str | None:
+    """`nan` or `infinite` by a tensor's statistics, empty if finite; None without statistics."""
     known = tensor.statistics
     values = [value for value in (known.highest, known.lowest, known.mean, known.norm) if value is not None]
     if not values:
@@ -118,7 +120,7 @@ _INSIDE_A_LAYER = re.compile(r"\.\d+\.")
 
 
 def constant_origin(units: Sequence[Unit]) -> Unit | None:
-    """The unit from which on the outputs of a model do not depend on the token; None if its last output does.
+    """Unit after which outputs no longer depend on the token; None if the last output does.
 
     A part of a layer may have a constant output, such as a projection that begins with zeros: only what makes the
     output of every later layer constant counts.
@@ -133,13 +135,13 @@ def constant_origin(units: Sequence[Unit]) -> Unit | None:
 
 
 def _ends_constant(whole: Sequence[Unit]) -> bool:
-    """True if the last unit whose output tells something has a constant output in every pass."""
+    """True if the last informative output is constant in every pass."""
     last = next((unit.scope for unit in reversed(whole) if _output_varies(unit) is not None), None)
     return last is not None and not any(_output_varies(unit) for unit in whole if unit.scope == last)
 
 
 def _innermost(units: Sequence[Unit]) -> Unit | None:
-    """The first unit that no other one of them ran inside."""
+    """First unit that contains none of the others."""
     for unit in units:
         if not any(other.scope.startswith(f"{unit.scope}.") for other in units):
             return unit
@@ -147,19 +149,19 @@ def _innermost(units: Sequence[Unit]) -> Unit | None:
 
 
 def output_is_constant(unit: Unit) -> bool:
-    """True if a unit has the same output for every token although one of its inputs varies."""
+    """True if a unit's output is equal for all tokens although an input varies."""
     inputs = (varies(tensor) for tensor in unit.tensors if tensor.role == "input")
     return _output_varies(unit) is False and any(inputs)
 
 
 def _output_varies(unit: Unit) -> bool | None:
-    """True if the first output of a unit varies from token to token."""
+    """True if a unit's first output varies between tokens; None if unknown."""
     outputs = [tensor for tensor in unit.tensors if tensor.role == "output" and tensor.value is None]
     return varies(outputs[0]) if outputs else None
 
 
 def varies(tensor: Tensor) -> bool | None:
-    """True if the rows of a tensor differ, False if all are equal; None if the dump does not tell.
+    """True if a tensor's rows differ, False if all are equal; None if the dump does not show it.
 
     One row with different elements tells nothing, and neither do values that are not finite.
     """
@@ -184,7 +186,7 @@ def varies(tensor: Tensor) -> bool | None:
 
 
 def _rows_differ(rows: Any) -> bool | None:
-    """True if a row differs from the first one; None if a value is not finite."""
+    """True if any row differs from the first; None if a value is not finite."""
     import numpy as np
 
     first = np.asarray(rows[0], dtype=np.float64)
@@ -206,7 +208,7 @@ _BLOCK = 1 << 20
 
 
 def _statistics_vary(tensor: Tensor) -> bool | None:
-    """The same by the largest and smallest element: a tensor whose elements differ may still have equal rows."""
+    """Answer of `varies` by minimum and maximum alone: equal ends mean equal rows."""
     known = tensor.statistics
     size = math.prod(tensor.shape or (0,))
     if known.highest is None or known.lowest is None or size < 2:
@@ -215,6 +217,7 @@ def _statistics_vary(tensor: Tensor) -> bool | None:
 
 
 def _elements(path: str) -> str:
+    """`nan` or `infinite` by the elements in a file; empty if all are finite."""
     import numpy as np
 
     array = read_tensor(path)

@@ -92,7 +92,7 @@ class Tree(NamedTuple):
 
     @property
     def content(self) -> str:
-        """`tensor`, `statistics` or `checksum`: what there is to compare."""
+        """Kind of data to compare: `tensor`, `statistics` or `checksum`."""
         found = "checksum"
         for unit in self.units:
             for tensor in unit.tensors:
@@ -149,7 +149,7 @@ class PackedTensors(Sequence[Tensor]):
 
     @property
     def size(self) -> int:
-        """The bytes that are kept."""
+        """Bytes that the packed tensors take."""
         return len(self._data)
 
 
@@ -172,17 +172,17 @@ def parse_unit_name(parts: list[str]) -> tuple[str, str, Direction, int, Level] 
 
 
 def is_whole(text: str) -> bool:
-    """True if a piece of a name is a count: `²` is a digit too, and a name may have thousands of them."""
+    """True if text is a decimal count of reasonable length."""
     return text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS
 
 
 def sizes_in(text: str) -> tuple[int, ...]:
-    """The numbers of a shape as a table writes it."""
+    """Numbers of a shape in a table's text."""
     return tuple(int(size) for size in re.findall(r"[0-9]+", text) if len(size) < _MOST_DIGITS)
 
 
 def unit_named(name: str) -> Unit:
-    """A unit of which only the name is known."""
+    """Unit parsed from its name alone."""
     found = parse_unit_name(name.split("."))
     if found is None:
         return Unit(name, name, "", "", 0, "operator", ())
@@ -197,7 +197,7 @@ def dtype_name(written: str) -> str:
 
 
 def number(written: Any) -> float | None:
-    """A statistic as a number: `nan` and ` inf` too; None for what is not one."""
+    """Statistic as a number, `nan` and `inf` included; None for other text."""
     if isinstance(written, bool):
         return float(written)
     if isinstance(written, (int, float)):
@@ -238,7 +238,7 @@ class Place(NamedTuple):
 
 
 def find_places(root: str) -> tuple[Place, ...]:
-    """Every step and rank below a path; the path may also be one of them, or a dump.json itself."""
+    """Every step and rank of a dump below a path, which may itself be one of them."""
     if not os.path.exists(root):
         raise UnreadableError(diagnose(say.missing(path=root), root))
     above = len(os.path.abspath(root).split(os.sep)) - 3
@@ -261,17 +261,17 @@ def find_places(root: str) -> tuple[Place, ...]:
 
 
 def lies_in(path: str, root: str) -> bool:
-    """True if a path is below the root of a dump with all links followed."""
+    """True if a path is below a dump's root after following links."""
     return os.path.realpath(path).startswith(os.path.join(root, ""))
 
 
 def link_note(path: str) -> Words:
-    """That a link of a dump is not followed."""
+    """Note that a link in a dump is not followed."""
     return say.leads_out_of_the_dump(path=path)
 
 
 def file_names(folder: str, root: str, notes: list[Words]) -> set[str]:
-    """The names in a folder of a dump, without links that lead out of it."""
+    """File names in a dump's folder, without links that point outside."""
     try:
         with os.scandir(folder) as entries:
             linked = [(entry.name, entry.is_symlink() and not lies_in(entry.path, root)) for entry in entries]
@@ -283,7 +283,7 @@ def file_names(folder: str, root: str, notes: list[Words]) -> set[str]:
 
 
 def _number_processes(places: list[Place]) -> Iterator[Place]:
-    """Processes without a rank are named after their process ids: they are counted in order."""
+    """Places without a rank get one by the order of their process ids."""
     seen: dict[tuple[int | None, str], int] = {}
     for place in places:
         if place.rank is None or place.rank >= _PROCESS:
@@ -304,6 +304,7 @@ class _Search:
         self.left_out: list[str] = []
 
     def places(self, folder: str, depth: int) -> Iterator[Place]:
+        """Dumps in a folder and below it, each folder once."""
         try:
             status = os.stat(folder)
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -325,6 +326,7 @@ class _Search:
                     yield from self.places(entry.path, depth + 1)
 
     def _is_ours(self, entry: os.DirEntry[str]) -> bool:
+        """True unless an entry is a link out of the dump, which is noted."""
         if not entry.is_symlink() or lies_in(entry.path, self._root):
             return True
         if len(self.left_out) < _MOST_NOTES:
@@ -333,11 +335,12 @@ class _Search:
 
 
 def _is_operator(name: str) -> bool:
+    """True for a file name of MindSpore's operator dump."""
     return name.endswith(".npy") and (".input." in name or ".output." in name) and name.count(".") >= _OPERATOR_PARTS
 
 
 def _graph_place(folder: str, above: int) -> Place:
-    """MindSpore's `rank_0/<network>/<graph>/<iteration>`."""
+    """Place of a folder in MindSpore's layout `rank_0/<network>/<graph>/<iteration>`."""
     parts = os.path.abspath(folder).split(os.sep)[max(above, 0) :]
     step = int(parts[-1]) if is_whole(parts[-1]) else None
     graph = parts[-2] if len(parts) > 1 and is_whole(parts[-2]) else ""
@@ -345,7 +348,7 @@ def _graph_place(folder: str, above: int) -> Place:
 
 
 def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
-    """Step and rank as the folders are called, from two above the root on: it may itself be a step or a rank."""
+    """Step and rank in the folder names of a path, from the level `above` on."""
     step = rank = None
     for part in os.path.abspath(path).split(os.sep)[max(above, 0) :]:
         if found := _STEP.fullmatch(part):
@@ -356,7 +359,7 @@ def _numbers(path: str, above: int) -> tuple[int | None, int | None]:
 
 
 def cannot_be_read(path: str, error: OSError) -> UnreadableError:
-    """A part of a dump that the system does not give."""
+    """UnreadableError for a part of a dump that the system refuses."""
     return UnreadableError(diagnose(say.broken_table(path=path, why=system_reason(error)), path))
 
 
@@ -373,7 +376,7 @@ _MOST = 2000
 
 
 def describe_other_output(root: str) -> Words | str:
-    """The other output of msprobe's that a path is or holds; nothing if none is known."""
+    """Message if a path holds another kind of msprobe output; empty if unknown."""
     for name in _names(root):
         for pattern, what in _OTHER:
             if re.fullmatch(pattern, name):
@@ -382,7 +385,7 @@ def describe_other_output(root: str) -> Words | str:
 
 
 def _names(root: str) -> Iterable[str]:
-    """The file names at a path, sorted; not arbitrarily many."""
+    """Sorted file names at a path, up to a limit."""
     if os.path.isfile(root):
         return (os.path.basename(root),)
     found: list[str] = []

@@ -72,7 +72,7 @@ class Judge(NamedTuple):
 
 
 def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = False) -> TensorResult:
-    """Compare a tensor with its partner; `laid_out` for modules whose rows may be arranged differently."""
+    """Result of one tensor pair; `laid_out` permits rows in another order."""
     blank = TensorResult(a.place, b.place, a.role, a.dtype, b.dtype, a.shape, b.shape, None, "", "missing")
     if a.value is not None or b.value is not None:
         same = a.value == b.value or (a.value != a.value and b.value != b.value)  # NaN is the one value unlike itself
@@ -90,6 +90,7 @@ def compare_tensors(a: Tensor, b: Tensor, judge: Judge, *, laid_out: bool = Fals
 
 
 def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_out: bool) -> TensorResult:
+    """Result by all elements, trying layouts that the frameworks use."""
     left, right = _read(a), _read(b)
     blank = blank._replace(
         dtype_a=a.dtype or precision_of(left), dtype_b=b.dtype or precision_of(right), how="elements",
@@ -108,7 +109,7 @@ def _elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult, *, laid_o
 
 
 def _best_layout(blank: TensorResult, left: Any, right: Any, precision: str, tolerance: float | None) -> TensorResult:
-    """The first order of the axes in which both agree, else that of the smallest error."""
+    """Result of the first axis order that agrees, else of the one with the smallest error."""
     tried: list[TensorResult] = []
     for layout, laid in _layouts(left, right):
         found = _compare_arrays(blank, left, laid, precision, tolerance, layout)
@@ -121,6 +122,7 @@ def _best_layout(blank: TensorResult, left: Any, right: Any, precision: str, tol
 def _compare_arrays(
     blank: TensorResult, left: Any, right: Any, precision: str, tolerance: float | None, layout: str
 ) -> TensorResult:
+    """Result of two arrays in a given layout."""
     measured = measure(left, right)
     judged = agreement(measured, precision, tolerance, equal_nan=True)
     if measured.nan_both == measured.elements:
@@ -136,7 +138,7 @@ def _read(tensor: Tensor) -> Any:
 
 
 def _layouts(a: Any, b: Any) -> list[tuple[str, Any]]:
-    """B as it is, or with its axes in an order that gives A's shape; reshaped where there is none."""
+    """B as it is, or with its axes permuted or reshaped to A's shape."""
     if a.shape == b.shape:
         return [("", b)]
     if a.ndim == b.ndim <= _MOST_AXES:
@@ -151,7 +153,7 @@ def _layouts(a: Any, b: Any) -> list[tuple[str, Any]]:
 
 
 def _token_orders(a: Any, b: Any) -> Iterator[tuple[str, Any]]:
-    """Tokens in one axis on one side: by sequence or by sample first."""
+    """B with its token axis ordered by sequence or by sample, if one side merges these axes."""
     if a.shape[-1:] != b.shape[-1:]:
         return
     outer_a, outer_b = ([size for size in side.shape[:-1] if size > 1] for side in (a, b))
@@ -164,7 +166,7 @@ def _token_orders(a: Any, b: Any) -> Iterator[tuple[str, Any]]:
 
 
 def compare_routed(a: Tensor, b: Tensor, judge: Judge) -> TensorResult:
-    """The weights that a router gives: one a token and expert on one side, one a token and choice on the other.
+    """Result for router weights in different layouts: the non-zero weights, sorted by size.
 
     What can be compared whatever the arrangement are the weights that are not zero, in order of size; of statistics
     the norm and the largest.
@@ -187,12 +189,13 @@ def compare_routed(a: Tensor, b: Tensor, judge: Judge) -> TensorResult:
 
 
 def _sort_rows(array: Any) -> Any:
-    """The elements of every row in order of size: what is left when the rows' arrangement is not known."""
+    """Array with each row's elements sorted, for rows of unknown arrangement."""
     np = open_numpy()
     return np.sort(np.asarray(array).reshape(-1)) if array.ndim <= 2 else np.sort(np.asarray(array), axis=-1)
 
 
 def _without_elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult) -> TensorResult:
+    """Result by shapes, checksums and statistics, if one side has no elements."""
     ours, theirs = a.statistics, b.statistics
     if None not in (a.shape, b.shape) and a.shape != b.shape and not _same_size(a, b, judge):
         return blank._replace(agrees=False, why="shape")
@@ -210,12 +213,14 @@ def _without_elements(a: Tensor, b: Tensor, judge: Judge, blank: TensorResult) -
 
 
 def _same_size(a: Tensor, b: Tensor, judge: Judge) -> bool:
+    """True if two frameworks' tensors have equal numbers of elements."""
     assert a.shape is not None
     assert b.shape is not None
     return judge.crossing and math.prod(a.shape) == math.prod(b.shape)
 
 
 def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> TensorResult:
+    """Result by maximum, minimum, mean and norm."""
     pairs = list(zip(a.statistics[:4], b.statistics[:4], strict=True))
     known = [(one, other) for one, other in pairs if one is not None and other is not None]
     if not known:
@@ -233,7 +238,7 @@ def _statistics(a: Tensor, b: Tensor, allowed: float, blank: TensorResult) -> Te
 
 
 def _furthest(a: Tensor, b: Tensor, allowed: float) -> tuple[float, str]:
-    """The largest relative difference of the statistics, and the one that is furthest beyond its tolerance, if any."""
+    """Largest relative difference of the statistics, and the name of the worst one beyond tolerance."""
     error, furthest, beyond = 0.0, 1.0, ""
     for name, one, other, scale, factor in _scaled_rows(a, b):
         relative = relative_error(abs(one - other), scale) if math.isfinite(one) else 0.0
@@ -245,12 +250,12 @@ def _furthest(a: Tensor, b: Tensor, allowed: float) -> tuple[float, str]:
 
 
 def relative_error(difference: float, scale: float) -> float:
-    """A difference as a share of a scale; infinite if the scale is nothing."""
+    """Difference divided by a scale; infinite if the scale is 0."""
     return difference / scale if scale else math.inf if difference else 0.0
 
 
 def _not_finite(a: Tensor, b: Tensor) -> str:
-    """`nan` or `infinite` where a statistic of one side alone says so; what both have is no difference."""
+    """`nan` or `infinite` if only one side's statistics have it; else empty."""
     for one, other in zip(a.statistics[:4], b.statistics[:4], strict=True):
         if one is None or other is None:
             continue
@@ -262,7 +267,7 @@ def _not_finite(a: Tensor, b: Tensor) -> str:
 
 
 def _scaled_rows(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, float]]:
-    """Name, both values, what the difference is relative to, and how many tolerances it may have.
+    """Each statistic's name, both values, its scale and its number of tolerances.
 
     Relative to the smaller side: a further error would enlarge the larger one, and with it what passes.
     """
@@ -287,7 +292,7 @@ def _scaled_rows(a: Tensor, b: Tensor) -> list[tuple[str, float, float, float, f
 
 
 def smaller_end(one: float | None, other: float | None) -> float:
-    """The smaller magnitude of two ends; 0 if one is not known or not finite."""
+    """Smaller absolute value of two; 0 if one is unknown or not finite."""
     if one is None or other is None or not (math.isfinite(one) and math.isfinite(other)):
         return 0.0
     return min(abs(one), abs(other))

@@ -113,7 +113,7 @@ class Precheck(NamedTuple):
 
 
 def form_of(path: str, columns_of: Sequence[str]) -> Form:
-    """The kind of a table, by its columns."""
+    """Kind of a table, by its column names."""
     header = frozenset(cell.strip() for cell in columns_of)
     for form, columns in _FORMS:
         if columns <= header:
@@ -123,7 +123,7 @@ def form_of(path: str, columns_of: Sequence[str]) -> Form:
 
 
 def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
-    """The table in a file."""
+    """Content of a table file: a comparison's result or a precheck's."""
     rows = read_rows(path)
     header = next(rows)
     form = form_of(path, header)
@@ -143,7 +143,7 @@ def read_table(path: str, judge: Judge | None = None) -> Table | Precheck:
 
 
 def _read_all(path: str, records: Iterable[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """All records of a table at once, where they are no more than its size makes likely."""
+    """All records of a table; refuses more than its size makes plausible."""
     budget = Budget(os.stat(path).st_size, free=128 << 20)
     found: list[Mapping[str, str]] = []
     try:
@@ -156,6 +156,7 @@ def _read_all(path: str, records: Iterable[Mapping[str, str]]) -> list[Mapping[s
 
 
 def _records(path: str, columns: Sequence[str], rows: Iterator[Sequence[str]]) -> Iterator[Mapping[str, str]]:
+    """Records of a table by column name; refuses short rows and tables without rows."""
     header = [cell.strip() for cell in columns]
     empty = True
     for line, row in enumerate(rows, 2):
@@ -169,6 +170,7 @@ def _records(path: str, columns: Sequence[str], rows: Iterator[Sequence[str]]) -
 
 
 def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -> Table:
+    """Comparison result in msprobe's table, judged again by our tolerances."""
     units: dict[str, tuple[Unit, Unit, list[TensorResult]]] = {}
     only: tuple[list[str], list[str]] = ([], [])
     beside: list[tuple[Alone, Tensor]] = []
@@ -206,18 +208,19 @@ def _comparison(path: str, records: Iterable[Mapping[str, str]], judge: Judge) -
 
 
 def _crosses(units: Sequence[UnitResult]) -> bool:
-    """True if the rows are of two frameworks, by how they name units (`Module`, `Cell`)."""
+    """True if the units are of two frameworks, by their names (`Module`, `Cell`)."""
     return any(unit.a.name.partition(".")[0] != unit.b.name.partition(".")[0] for unit in units)
 
 
 def _unmatched_tensor(side: str, name: str, record: Mapping[str, str], column: str) -> Iterator[tuple[Alone, Tensor]]:
+    """Tensor that stands in one column only."""
     if found := _unit_and_place(name):
         place = found[1]
         yield Alone("a" if side == "a" else "b", found[0], place), _tensor(place, _role(place), record, column)
 
 
 def _that_count(beside: Sequence[tuple[Alone, Tensor]], units: Sequence[UnitResult]) -> Iterator[Alone]:
-    """The tensors of matched units that one side alone has and that count."""
+    """Unmatched tensors of paired units that affect the verdict."""
     known = {("a", unit.a.name): unit for unit in units} | {("b", unit.b.name): unit for unit in units}
     crossing, compared = _crosses(units), compared_places(units)
     for one, tensor in beside:
@@ -231,7 +234,7 @@ def _role(place: str) -> Role:
 
 
 def _units_alone(matched: Sequence[Unit], only: Sequence[str], column: str) -> list[Unit]:
-    """The units that stand in one column alone, with the places of their tensors."""
+    """Units that stand in one column only, with their tensors' places."""
     known = {unit.name for unit in matched}
     places: dict[str, list[str]] = {}
     for name in only:
@@ -244,7 +247,7 @@ def _units_alone(matched: Sequence[Unit], only: Sequence[str], column: str) -> l
 
 
 def _unit_and_place(written: str) -> tuple[str, str] | None:
-    """The unit and the place of a tensor's name; parameter gradients belong to the backward of their module."""
+    """Unit and place in a tensor's name; parameter gradients go to their module's backward pass."""
     if written in _NOTHING:
         return None
     if found := _PLACE.fullmatch(written):
@@ -256,6 +259,7 @@ def _unit_and_place(written: str) -> tuple[str, str] | None:
 
 
 def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -> TensorResult:
+    """Result of one row: statistics compared by us, and msprobe's own distances."""
     role = _role(place)
     a, b = (_tensor(place, role, record, side) for side in ("NPU", "Bench"))
     blank = compare_tensors(a, b, judge)
@@ -279,7 +283,7 @@ def _result(place: str, partner: str, record: Mapping[str, str], judge: Judge) -
 
 
 def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
-    """The relative distance and the largest error relative to the largest element, where the row has them."""
+    """Relative distance, and largest error relative to the largest element; None if the row lacks them."""
     norms = [number(record.get(f"{side} l2norm")) for side in ("NPU", "Bench")]
     ends = [[number(record.get(f"{side} {end}")) for side in ("NPU", "Bench")] for end in ("max", "min")]
     magnitude = max(smaller_end(*pair) for pair in ends)
@@ -297,6 +301,7 @@ def _distance(record: Mapping[str, str]) -> tuple[float | None, float | None]:
 
 
 def _tensor(place: str, role: Role, record: Mapping[str, str], side: str) -> Tensor:
+    """Tensor of one side from a row's shape, type and statistics."""
     shape = record.get(f"{side} Tensor Shape", "")
     sizes = sizes_in(shape) if shape not in _NOTHING else None
     highest, lowest, mean, norm = (number(record.get(f"{side} {end}")) for end in ("max", "min", "mean", "l2norm"))
@@ -306,12 +311,13 @@ def _tensor(place: str, role: Role, record: Mapping[str, str], side: str) -> Ten
 
 
 def _note(record: Mapping[str, str]) -> str:
+    """Row's own measures as text."""
     shown = ("Cosine", "MaxAbsErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio")
     return ", ".join(f"{name} {record[name]}" for name in shown if record.get(name, "") not in _NOTHING)
 
 
 def _details_path(path: str) -> str | None:
-    """The details that belong to a precheck's result: the same name, or the only one in the folder."""
+    """Path of the details file of a precheck: the matching name, or the only one in the folder."""
     folder, name = os.path.split(path)
     same = os.path.join(folder, name.replace("result", "details"))
     root = os.path.realpath(folder or ".")
@@ -326,6 +332,7 @@ def _details_path(path: str) -> str | None:
 def _precheck(
     path: str, records: Sequence[Mapping[str, str]], details: Sequence[Mapping[str, str]], notes: tuple[Words, ...]
 ) -> Precheck:
+    """Result of msprobe's precheck: passed, skipped and failed APIs with details."""
     failures: list[Failure] = []
     passed = skipped = 0
     for record in records:
@@ -352,7 +359,7 @@ def _precheck(
 
 
 def _precheck_details(path: str, records: Sequence[Mapping[str, str]]) -> Precheck:
-    """Only the details are there: an API fails where one of its outputs does."""
+    """Precheck result from the details alone: an API fails if one of its outputs does."""
     apis: dict[tuple[str, str], list[Mapping[str, str]]] = {}
     for record in records:
         apis.setdefault(_api_of(record["API Name"]), []).append(record)
@@ -372,11 +379,13 @@ def _precheck_details(path: str, records: Sequence[Mapping[str, str]]) -> Preche
 
 
 def _api_of(name: str) -> tuple[str, str]:
+    """API and direction in a record's name."""
     found = re.match(r"(?P<api>.+?)\.(?P<direction>forward|backward)(?:\.|$)", name)
     return (found["api"], found["direction"]) if found else (name, "forward")
 
 
 def _belongs(row: Mapping[str, str], api: str, direction: str) -> bool:
+    """True if a row of details is about an API and direction."""
     name, its = _api_of(row.get("API Name", ""))
     return its == direction and (name == api or row.get("API Name", "").startswith(f"{api}.{direction}"))
 
@@ -403,7 +412,7 @@ _SHEET_CELL = 58
 
 
 def read_rows(path: str) -> Iterator[list[str]]:
-    """Every row that is not empty, one by one; UnreadableError where the file is missing, cut off or no table."""
+    """Non-empty rows of a table file, one by one; UnreadableError if it is missing, truncated or not a table."""
     if not os.path.isfile(path):
         raise UnreadableError(diagnose(say.missing(path=path), path))
     try:
@@ -423,7 +432,7 @@ def read_rows(path: str) -> Iterator[list[str]]:
 
 
 def broken(path: str, why: Words) -> UnreadableError:
-    """A table that cannot be used."""
+    """UnreadableError for an unusable table."""
     return UnreadableError(diagnose(say.broken_table(path=path, why=why), path))
 
 
@@ -474,6 +483,7 @@ class _Lines:
 
 
 def _sheet(path: str) -> Iterator[list[str]]:
+    """Non-empty rows of the first sheet in an .xlsx file, within a memory limit."""
     with open_regular(path) as opened:
         size = os.fstat(opened.fileno()).st_size
         with opened_archive(Window(opened, 0, size)) as archive:
@@ -490,6 +500,7 @@ class _Sheet(Unpacked):
     _last = b""
 
     def read(self, size: int = -1) -> bytes:
+        """Next bytes of a sheet; refuses XML entities, which can expand without limit."""
         data = super().read(size)
         # Entities multiply a few bytes into any amount of text, and no spreadsheet has them.
         if b"<!" in self._last + data:
@@ -499,7 +510,7 @@ class _Sheet(Unpacked):
 
 
 def _elements(stream: _Sheet, tag: str) -> Iterator[ElementTree.Element]:
-    """The elements of a name, one after the other; nothing of what was read is kept."""
+    """XML elements with a tag, one by one; memory is freed after each."""
     above: list[ElementTree.Element] = []
     inside = held = others = 0
     for event, element in ElementTree.iterparse(stream, ("start", "end")):  # pyright: ignore[reportArgumentType]
@@ -535,6 +546,7 @@ def _strings(archive: zipfile.ZipFile, budget: UnpackLimit) -> Iterator[str]:
 
 
 def _row(element: ElementTree.Element, strings: list[str], budget: UnpackLimit) -> list[str]:
+    """Cells of a sheet's row as texts; gaps are empty."""
     row: list[str] = []
     for cell in element.iter(f"{_MAIN}c"):
         column = _column(cell.get("r", ""), len(row))
@@ -557,7 +569,7 @@ def _text(element: ElementTree.Element) -> str:
 
 
 def _column(reference: str, following: int) -> int:
-    """The position of a cell such as `AB12`, counted from 0."""
+    """Zero-based column of a cell reference such as `AB12`."""
     letters = re.match(r"[A-Z]{1,3}", reference)
     if letters is None:
         return following

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 def read_tree(place: Place) -> Tree:
-    """The units of one step and rank."""
+    """Units of one step and rank of a dump."""
     return read_graph_tree(place) if place.form == "mindspore" else read_msprobe_tree(place)
 
 
@@ -86,7 +86,7 @@ class _Record(NamedTuple):
 
 
 def read_graph_tree(place: Place) -> Tree:
-    """The operators of one iteration of one rank."""
+    """Operators of one iteration and rank of MindSpore's own dump."""
     notes = [link_note(path) for path in place.left_out]
     names = file_names(place.path, place.root or os.path.realpath(place.path), notes)
     files = list(_files(place.path, names, notes))
@@ -100,6 +100,7 @@ def read_graph_tree(place: Place) -> Tree:
 
 
 def _files(folder: str, names: set[str], notes: list[Words]) -> Iterator[_Record]:
+    """Records of the `.npy` files of an operator dump."""
     renamed: Mapping[str, str] = _mapping(os.path.join(folder, "mapping.csv")) if "mapping.csv" in names else {}
     for file in sorted(names):
         if not file.endswith(".npy"):
@@ -116,10 +117,12 @@ def _files(folder: str, names: set[str], notes: list[Words]) -> Iterator[_Record
 
 
 def _mapping(path: str) -> Mapping[str, str]:
+    """Original file names by the shortened ones of `mapping.csv`."""
     return {row[0]: row[1] for row in islice(_table(path), 1, None) if len(row) > 1}
 
 
 def _rows(path: str) -> Iterator[_Record]:
+    """Records of the statistics table of an operator dump."""
     rows = _table(path)
     header = [cell.strip() for cell in next(rows, list[str]())]
     missing = [name for name in _COLUMNS if name not in header]
@@ -144,6 +147,7 @@ def _rows(path: str) -> Iterator[_Record]:
 
 
 def _time(written: str) -> int:
+    """Time stamp as a whole number; 0 if it is not one."""
     found = number(written)
     return int(found) if found is not None and math.isfinite(found) else 0
 
@@ -156,7 +160,7 @@ def _table(path: str) -> Iterator[list[str]]:
 
 
 def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:
-    """Operators with the time of their first tensor; an operator that runs twice in a graph has two task numbers."""
+    """Operators with the time of their first tensor; a repeated operator has two task numbers."""
     grouped: dict[tuple[str, str, str], list[_Record]] = {}
     for record in records:
         grouped.setdefault((record.kind, record.name, record.task), []).append(record)
@@ -172,7 +176,7 @@ def _units(records: Iterable[_Record]) -> Iterator[tuple[int, Unit]]:
 
 
 def _execution_order(place: Place) -> Mapping[str, int]:
-    """Positions of the operators, from `rank_<n>/execution_order`, three folders above the iteration."""
+    """Position of each operator, from the dump's `execution_order` folder."""
     above = os.path.realpath(os.path.join(place.path, os.pardir, os.pardir, os.pardir))
     folder = os.path.join(place.path, os.pardir, os.pardir, os.pardir, "execution_order")
     for path in sorted(
@@ -208,7 +212,7 @@ _UNIT, _RESULT, _NOTE = 400, 100, 200
 
 
 def read_msprobe_tree(place: Place) -> Tree:
-    """The units of one step and rank."""
+    """Units of one step and rank of an msprobe dump."""
     folder = os.path.dirname(place.path)
     notes = [link_note(path) for path in place.left_out]
     root = place.root or os.path.dirname(os.path.realpath(place.path))
@@ -242,7 +246,7 @@ def read_msprobe_tree(place: Place) -> Tree:
 
 
 def _read_into(reader: _MsprobeReader, path: str) -> dict[str, str] | None:
-    """Give the reader every unit; the file's own settings, None if it has no units at all."""
+    """Feed all units of a file to the reader; returns the file's settings, or None if it has no units."""
     written: dict[str, str] = {}
     has_data = False
     for within, key, value in read_members(path, (("data",),)):
@@ -257,6 +261,7 @@ def _read_into(reader: _MsprobeReader, path: str) -> dict[str, str] | None:
 
 
 def _budget(path: str) -> Budget:
+    """Memory limit for reading a file, by its size."""
     try:
         return Budget(os.stat(path).st_size)
     except OSError as error:
@@ -280,7 +285,7 @@ def read_members(path: str, opened: tuple[tuple[str, ...], ...] = ()) -> Iterato
 
 
 def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
-    """The unit that each one ran inside, by msprobe's construct.json; an API's entry may also hold its kind."""
+    """Parent of each unit from msprobe's construct.json."""
     if not os.path.exists(path):
         return {}
     found: dict[str, str] = {}
@@ -297,6 +302,7 @@ def _parents(path: str, notes: list[Words]) -> Mapping[str, str]:
 
 
 def _framework_of(units: Iterable[Unit]) -> str:
+    """Framework of a dump, by the names of its units."""
     for unit in units:
         if unit.name.startswith(("Cell.", "Mint", "Primitive.")):
             return "mindspore"
@@ -306,7 +312,7 @@ def _framework_of(units: Iterable[Unit]) -> str:
 
 
 def _as_read(tensors: list[Tensor]) -> list[Tensor]:
-    """The tensors of an operation that scales its first input, without the values of one that it does not read."""
+    """Tensors of an operation; an input that a `beta` of 0 leaves unread has no values."""
     if not any(tensor.place == "input.beta" and tensor.value == 0 for tensor in tensors):
         return tensors
     unread = {"statistics": Statistics(), "path": None}
@@ -323,7 +329,7 @@ class _MsprobeReader:
         self.notes: list[Words] = []
 
     def take(self, name: str, entry: object) -> None:
-        """Read an entry; of two with one name the later one counts, as with `json.loads`."""
+        """Add an entry; a later one with the same name replaces it."""
         before = len(self.notes)
         unit = self._unit(name, entry)
         if unit is None:
@@ -335,7 +341,7 @@ class _MsprobeReader:
         self._budget.take((len(self.notes) - before) * (_NOTE + 2 * len(name)))
 
     def units(self) -> Iterator[Unit]:
-        """The units in their order; gradients of parameters belong to the backward of their module."""
+        """Units in order; parameter gradients belong to their module's backward pass."""
         gradients: dict[tuple[str, int], list[Tensor]] = {}
         ordered: list[Unit] = []
         for unit in self._found.values():
@@ -364,6 +370,7 @@ class _MsprobeReader:
         return iter(ordered)
 
     def _unit(self, name: str, entry: object) -> Unit | None:
+        """Unit of an entry, by its name's form; None if the name has another form."""
         parts = name.split(".")
         if "parameters_grad" in parts[-2:]:
             end = parts.index("parameters_grad", len(parts) - 2)
@@ -387,6 +394,7 @@ class _MsprobeReader:
         return Unit(name, scope, kind, direction, call, level, tuple(tensors), self._parents.get(name))
 
     def _leaves(self, entry: object, place: str, role: Role, depth: int = 0) -> Iterator[Tensor]:
+        """All tensors in a nested entry, each with its place."""
         if depth > _NESTED:
             self.notes.append(say.nested_too_deeply(place=place))
             return
@@ -400,6 +408,7 @@ class _MsprobeReader:
             yield from self._leaves(value, f"{place}.{key}", role, depth + 1)
 
     def _tensor(self, entry: Mapping[str, Any], place: str, role: Role) -> Tensor:
+        """Tensor of an entry: a plain value, or type, shape and statistics with a file."""
         if "dtype" not in entry and "value" in entry:
             return Tensor(place, role, str(entry["type"]), None, value=entry["value"])
         shape = as_list(entry.get("shape"))
@@ -411,6 +420,7 @@ class _MsprobeReader:
         return Tensor(place, role, dtype, sizes if "shape" in entry else None, statistics, self._path(entry))
 
     def _path(self, entry: Mapping[str, Any]) -> str | None:
+        """Path of an entry's tensor file; None if it has none or the file is absent, which is noted."""
         name = entry.get("data_name")
         if not isinstance(name, str) or name in ("", "-1") or self._tensors is None or os.path.basename(name) != name:
             return None
