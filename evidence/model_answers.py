@@ -116,7 +116,7 @@ class AnswerFile:
         self._take_form()
 
     def records(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Each record, and the place at which `record_at` finds it again."""
+        """Each record with its position, which `record_at` accepts."""
         if self._listed is not None:
             yield from enumerate(self._listed)
         elif self._header is not None:
@@ -128,7 +128,7 @@ class AnswerFile:
             yield from self._json_lines()
 
     def record_at(self, place: int) -> dict[str, Any]:
-        """The record at a place."""
+        """Record at a position that `records` returned."""
         if self._listed is not None:
             return self._listed[place]
         if self._header is not None:
@@ -137,13 +137,14 @@ class AnswerFile:
         return self._parse_record(self._stream.readline(_LONGEST + 1), 0)
 
     def refuse(self, why: Words, line: int | None = None) -> UnreadableError:
-        """The error that this is no file of answers."""
+        """Error for a file that does not hold answers."""
         told = say.answers_unreadable(path=self.path, why=why)
         if line is not None:
             told = say.answers_unreadable_at(path=self.path, line=line, why=why)
         return UnreadableError(diagnose(told, self.path))
 
     def _take_form(self) -> None:
+        """Detect the file's form: JSON Lines, one JSON value, or a table."""
         first, second = self._first_lines()
         start = first.lstrip(b"\xef\xbb\xbf").lstrip()[:1]
         if start == b"{" and _is_object(first) and (second or _is_record(first)):
@@ -171,6 +172,7 @@ class AnswerFile:
         return lines[0], lines[1] if len(lines) > 1 else b""
 
     def _whole(self) -> list[dict[str, Any]]:
+        """Records of a file that is one JSON value; refuses other values and large files."""
         self._stream.seek(0)
         data = self._stream.read(_MOST_BYTES + 1)
         refuse_larger(self.path, len(data), _MOST_BYTES)
@@ -185,6 +187,7 @@ class AnswerFile:
         return found
 
     def _json_lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Byte position and record of each line."""
         self._stream.seek(0)
         place = number = 0
         while line := self._stream.readline(_LONGEST + 1):
@@ -196,6 +199,7 @@ class AnswerFile:
             place += len(line)
 
     def _parse_record(self, line: bytes, number: int) -> dict[str, Any]:
+        """JSON object in a line; refuses anything else."""
         try:
             record: object = _DECODER.decode(line.decode("utf-8-sig" if line.startswith(b"\xef\xbb\xbf") else "utf-8"))
         except RecursionError:
@@ -207,7 +211,7 @@ class AnswerFile:
         return cast("dict[str, Any]", record)
 
     def _rows(self, place: int, number: int) -> Iterator[tuple[int, int, list[str]]]:
-        """Each row of a table from a place on, with its own place and the number of its line."""
+        """Position, line number and cells of each table row from a position on."""
         lines = _Lines(self._stream, place)
         reader = csv.reader(lines, delimiter=self._separator, strict=True)
         while True:
@@ -222,6 +226,7 @@ class AnswerFile:
                 yield start, at, row
 
     def _by_column(self, row: Sequence[str], number: int) -> dict[str, Any]:
+        """Cells of a row by column name; refuses a row of another length."""
         header = self._header or []
         if len(row) != len(header):
             raise self.refuse(say.answers_cells(cells=len(row), columns=len(header)), number)
@@ -248,6 +253,7 @@ class _Lines:
 
 
 def _open_stream(path: str) -> BinaryIO:
+    """Opened file; UnreadableError if it cannot be opened."""
     try:
         return open_given(path)
     except (OSError, ValueError):
@@ -256,7 +262,7 @@ def _open_stream(path: str) -> BinaryIO:
 
 
 def _listed_records(named: Mapping[str, Any]) -> list[Any]:
-    """The records of a JSON object: answers or records by their questions, or a list in an envelope."""
+    """Records in a JSON object: a list under a known key, or values by question."""
     if all(isinstance(one, str) for one in named.values()):
         return [{"question": key, "answer": one} for key, one in named.items()]
     lists = [key for key, one in named.items() if isinstance(one, list)]
@@ -266,6 +272,7 @@ def _listed_records(named: Mapping[str, Any]) -> list[Any]:
 
 
 def _is_object(line: bytes) -> bool:
+    """True if a line is a JSON object."""
     try:
         return isinstance(json.loads(line.decode("utf-8-sig")), dict)
     except (ValueError, RecursionError):
@@ -273,7 +280,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def _is_record(line: bytes) -> bool:
-    """True if a file's one line is one record, and no object of answers or of records by their questions."""
+    """True if a one-line file is a single record, not an object of many answers."""
     record: dict[str, Any] = json.loads(line.decode("utf-8-sig"))
     if not any(all(isinstance(value, kind) for value in record.values()) for kind in (str, dict, list)):
         return True
@@ -300,7 +307,7 @@ def member(record: Mapping[str, Any], path: str) -> Any:
 
 
 def columns_of(file: AnswerFile, question: str | None = None, answer: str | None = None) -> Columns:
-    """The members that hold a file's questions, answers and judgements, as asked for or as evaluations name them."""
+    """Keys of a file's questions, answers and judgements: as given, or by usual names."""
     sample = [record for _, record in islice(file.records(), _SAMPLE)]
     if not sample:
         raise file.refuse(say.answers_empty())
@@ -317,11 +324,12 @@ def columns_of(file: AnswerFile, question: str | None = None, answer: str | None
 
 
 def _first_member(sample: Sequence[dict[str, Any]], paths: Sequence[str]) -> str | None:
+    """First of these paths at which some record has a value."""
     return next((path for path in paths if _has(sample, path)), None)
 
 
 def _has(sample: Sequence[dict[str, Any]], path: str) -> bool:
-    """True if one of some records has a member that holds anything."""
+    """True if any of these records has a value at a path."""
     return any(member(record, path) not in (None, [], {}) for record in sample)
 
 
@@ -333,7 +341,7 @@ def check_answers(
     encode: Callable[[str], list[int]] | None = None,
     most: int | None = None,
 ) -> AnswerCheck:
-    """Compare the answers to each question that both files have; `most` rows of those that differ are kept."""
+    """Comparison of answers to common questions; at most `most` differing rows are kept."""
     comparison = _Comparison(_Index(b, columns[1]), columns, encode, most)
     for number, (_, record) in enumerate(a.records()):
         comparison.add(record, number)
@@ -362,7 +370,7 @@ class _Comparison:
         """Two of the answers, if there are two."""
 
     def add(self, record: dict[str, Any], number: int) -> None:
-        """Compare one record with that of the same question."""
+        """Compare a record with the other file's answer to the same question."""
         known, ours = self._known, self._columns[0]
         question, mine = _question(record, ours, number), member(record, ours.answer)
         row = known.take(question)
@@ -376,6 +384,7 @@ class _Comparison:
             self._compare(question, _text_of(mine), row)
 
     def _compare(self, question: str, text: str, row: int) -> None:
+        """Count two answers as equal, alike or different; keeps a row of different ones."""
         if len(self._some_answers) < 2:
             self._some_answers.add(_digest(text))
         if self._known.answers[row] == _short_digest(text):
@@ -391,7 +400,7 @@ class _Comparison:
             self._rows.append(one)
 
     def result(self, a: str, b: str) -> AnswerCheck:
-        """The verdict and its reasons; `a` and `b` are the names of the files."""
+        """Verdict and its reasons; `a` and `b` are file names."""
         known, tokens = self._known, self._tokens
         different = self._compared - self._equal - self._alike
         judgement = self._judged.result(*self._columns)
@@ -430,7 +439,7 @@ class _Comparison:
 
 
 def _advice(at_once: int, different: int) -> Iterator[Words]:
-    """Where the guide looks for the cause: of a first token that is another, or of a later one."""
+    """Advice by the first differing token: at once, or later."""
     if different:
         yield say.answers_part_at_once() if at_once * 2 > different else say.answers_part_later()
 
@@ -467,7 +476,7 @@ class _Index:
         self._asked: dict[bytes, int] = {}
 
     def take(self, question: str) -> int | None:
-        """The number of the record that answers a question; of one that stands more than once, each in its turn."""
+        """Record number for a question, None if none is left; repeated questions are served in order."""
         key = _digest(question)
         if key in self._again:
             self._asked[key] = times = self._asked.get(key, 0) + 1
@@ -479,15 +488,15 @@ class _Index:
         return row
 
     def is_silent(self, row: int) -> bool:
-        """True if a record has no answer."""
+        """True if a record's answer is empty."""
         return self.answers[row] == _SILENT
 
     def record(self, row: int) -> dict[str, Any]:
-        """One record, read again."""
+        """Record read from the file again."""
         return self._file.record_at(self._places[row])
 
     def count_left(self) -> int:
-        """How many questions nobody has taken."""
+        """Number of records that `take` never returned."""
         return self._taken.count(0)
 
 
@@ -504,7 +513,7 @@ class _Judgements:
         self._otherwise = 0
 
     def add(self, ours: float | None, theirs: float) -> None:
-        """One question; nothing if one side does not judge it."""
+        """Count one question's judgements if both sides have one."""
         if ours is None or theirs != theirs:
             return
         self._sums = [self._sums[0] + ours, self._sums[1] + theirs]
@@ -512,7 +521,7 @@ class _Judgements:
         self._otherwise += ours != theirs
 
     def result(self, ours: Columns, theirs: Columns) -> Judgement | None:
-        """The means; None if no question is judged on both sides."""
+        """Mean judgement of each side; None if no question has two."""
         if not self._count or ours.judged is None or theirs.judged is None:
             return None
         a, b = (total / self._count for total in self._sums)
@@ -520,6 +529,7 @@ class _Judgements:
 
 
 def _row(question: str, a: str, b: str, encode: Callable[[str], list[int]] | None) -> AnswerRow:
+    """Row for two different answers, with the first differing token."""
     at = first_difference(a, b)
     if encode is None:
         common = a[:at].split()
@@ -529,7 +539,7 @@ def _row(question: str, a: str, b: str, encode: Callable[[str], list[int]] | Non
 
 
 def plain_text(text: str) -> str:
-    """A text without what no reader sees: ends of generation, kinds and runs of spaces, forms of letters."""
+    """Text without invisible differences: end marks, kinds of spaces, Unicode forms."""
     text = text.strip()
     while end := next((end for end in ANSWER_ENDS if text.endswith(end)), None):
         text = text.removesuffix(end).rstrip()
@@ -537,14 +547,14 @@ def plain_text(text: str) -> str:
 
 
 def differing_lines(rows: Iterable[AnswerRow]) -> str:
-    """JSON Lines of the questions that differ, which either side can run again, with both answers beside them."""
+    """JSON Lines of the differing questions with both answers, fit to be asked again."""
     return "".join(
         json.dumps({"question": row.question, "a": row.a, "b": row.b}, ensure_ascii=False) + "\n" for row in rows
     )
 
 
 def _question(record: Mapping[str, Any], columns: Columns, number: int) -> str:
-    """The question of a record; its number in the file if it names none."""
+    """Question of a record; its number if it has none."""
     value = None if columns.question is None else member(record, columns.question)
     return str(number) if value is None else _text_of(value)
 
@@ -554,12 +564,12 @@ def _digest(text: str) -> bytes:
 
 
 def _short_digest(text: str) -> int:
-    """Of an answer, which is compared with one other alone; never 0."""
+    """64-bit digest of an answer, never 0."""
     return int.from_bytes(_digest(text)[:8], "big") | 1
 
 
 def _text_of(value: Any) -> str:
-    """A member as text: a list of one is that one, a message its content."""
+    """Text of a member; a one-item list or a message gives its content."""
     if isinstance(value, str):
         return value
     if isinstance(value, list) and len(cast("list[Any]", value)) == 1:
@@ -570,6 +580,7 @@ def _text_of(value: Any) -> str:
 
 
 def _judged_value(record: Mapping[str, Any], path: str | None) -> float | None:
+    """Judgement as a number (true is 1); None if there is none."""
     value = None if path is None else member(record, path)
     if isinstance(value, str):
         value = {"true": 1.0, "false": 0.0}.get(value.strip().lower(), value)
@@ -581,10 +592,12 @@ def _judged_value(record: Mapping[str, Any], path: str | None) -> float | None:
 
 
 def _missing_questions(path: str, count: int) -> Iterator[Unseen]:
+    """Note on questions that only one file has."""
     if count:
         yield Unseen(path, *say.answers_only_here(count=count).both())
 
 
 def _silence(count: int) -> Iterator[Unseen]:
+    """Note on questions without an answer."""
     if count:
         yield Unseen(say.answers_missing().en, *say.answers_without(count=count).both())

@@ -86,7 +86,7 @@ class ScoreCheck(NamedTuple):
 
 
 def read_scores(given: str, metrics: Sequence[str] = ()) -> tuple[dict[str, float], Settings]:
-    """The scores in a file and how it says they were made, or the number that stands in its place.
+    """Scores and settings in a file or in a number given instead; `metrics` selects by pattern.
 
     `metrics` are patterns to choose by. The file is read once: it may be a process substitution.
     """
@@ -112,7 +112,7 @@ def check_scores(
     reports: Sequence[Settings] = (),
     names: tuple[str, str] = ("scores", "benchmark"),
 ) -> ScoreCheck:
-    """Compare the tasks that both sides have, and their means."""
+    """Comparison of common tasks and of their means."""
     notes: list[Words] = []
     others: list[SettingDifference] = []
     pairs, only_scores, only_benchmark = _pair_scores(scores, benchmark, notes, others)
@@ -141,6 +141,7 @@ def check_scores(
 
 
 def _notes(rows: Sequence[ScoreRow], *, fractions: bool, lower: bool) -> Iterator[Words]:
+    """Notes on fractions, on metrics where less is better, and on percent on one side only."""
     if fractions:
         yield say.scores_are_fractions()
     if lower:
@@ -151,6 +152,7 @@ def _notes(rows: Sequence[ScoreRow], *, fractions: bool, lower: bool) -> Iterato
 
 
 def _percent(score: float, known: float) -> float:
+    """Relative difference in percent; infinite if only the benchmark is 0."""
     if known:
         return (score - known) / abs(known) * 100
     return 0.0 if score == known else math.inf if score > 0 else -math.inf
@@ -162,6 +164,7 @@ _HUNDREDFOLD = ((80, 125), (0.008, 0.0125))
 def _pair_scores(
     scores: Mapping[str, float], benchmark: Mapping[str, float], notes: list[Words], others: list[SettingDifference]
 ) -> tuple[list[tuple[str, float, float]], tuple[str, ...], tuple[str, ...]]:
+    """Scores paired by task, and names without a partner on each side."""
     if len(scores) == len(benchmark) == 1 and ALONE in (*scores, *benchmark):
         name = next((name for name in (*scores, *benchmark) if name != ALONE), ALONE)
         return [(name, next(iter(scores.values())), next(iter(benchmark.values())))], (), ()
@@ -188,7 +191,7 @@ def _pair_scores(
 
 
 def _of_other_metrics(score: str, benchmark: str) -> Iterator[SettingDifference]:
-    """That two names of one task measure it otherwise; a name without a metric, or with a general one, says nothing."""
+    """Setting difference if two paired names use different metrics."""
     (task, _, ours), (_, _, theirs) = score.partition("/"), benchmark.partition("/")
     one, other = (metric.strip().lower() for metric in (ours, theirs))
     if one and other and not {one, other} <= set(ACCURACY):
@@ -196,12 +199,12 @@ def _of_other_metrics(score: str, benchmark: str) -> Iterator[SettingDifference]
 
 
 def _plain(name: str) -> str:
-    """A task's name without case, filter suffix and separators."""
+    """Task name in lower case without filter suffix and separators."""
     return re.sub(r"[\s_\-]+", "", re.sub(r",none\b", "", name.strip().lower()))
 
 
 def _by_task(scores: Mapping[str, float]) -> dict[str, str]:
-    """Names by their task alone, where a task has one score."""
+    """Score name by task, for tasks with a single score."""
     tasks: dict[str, list[str]] = {}
     for name in scores:
         tasks.setdefault(_plain(name.partition("/")[0]), []).append(name)
@@ -226,6 +229,7 @@ _MOST_VALUES = 200_000
 
 
 def _parse_scores(path: str, text: str) -> dict[str, float]:
+    """Scores by name in a text; UnreadableError if a task has two values."""
     if len(text) > _MOST_TEXT:
         raise _unreadable(path, say.characters_are_no_report_of(count=len(text)))
     scores: dict[str, float] = {}
@@ -243,7 +247,7 @@ def _parse_scores(path: str, text: str) -> dict[str, float]:
 
 
 def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float, int | None]]:
-    """Name, score, and the line that it stands on where that is known."""
+    """Name, score and line of each score in a text of any known form."""
     alone = _number(stripped)
     if alone is not None:
         return [(ALONE, alone, None)]
@@ -260,7 +264,7 @@ def _scores_of(path: str, stripped: str) -> Iterable[tuple[str, float, int | Non
 
 
 def _refuse_answers(path: str, line: str) -> None:
-    """UnreadableError if the first line is a record of JSON Lines with an answer: its numbers are no scores."""
+    """UnreadableError for JSON Lines of answers, whose numbers are not scores."""
     try:
         first = json.loads(line)
     except (ValueError, RecursionError):
@@ -270,7 +274,7 @@ def _refuse_answers(path: str, line: str) -> None:
 
 
 def _refuse_records(path: str, written: Any) -> None:
-    """UnreadableError if a report holds records of single questions: a list or an object of answers, however deep."""
+    """UnreadableError for a report of single answers."""
     waiting: list[tuple[Any, int]] = [(written, 0)]
     for value, depth in waiting:
         listed = _first_values(value)
@@ -284,21 +288,24 @@ def _refuse_records(path: str, written: Any) -> None:
 
 
 def _first_values(value: Any) -> list[Any]:
+    """First values of a list or object."""
     return (list(as_object(value).values()) if isinstance(value, dict) else as_list(value))[:_SAMPLE]
 
 
 def _is_named(record: Mapping[str, Any]) -> bool:
-    """True if a record says what it is of, or holds further reports."""
+    """True if a record names its subject or holds further reports."""
     return not _NAMES.isdisjoint(record) or any(isinstance(one, (dict, list)) for one in record.values())
 
 
 def _is_answer(members: Iterable[str]) -> bool:
+    """True if these keys look like a question with its answer."""
     names = set(members)
     asked = not names.isdisjoint((*QUESTIONS, *QUESTION_IDS)) or "text" in names
     return asked and ("text" in names or not names.isdisjoint(ANSWERS))
 
 
 def _json(path: str, text: str) -> Any:
+    """Parsed JSON; UnreadableError with the place of the fault."""
     try:
         return parse_json(text.encode("utf-8", "surrogatepass"), 2, _one_value_each)
     except _TwoValuesError as error:
@@ -312,6 +319,7 @@ def _json(path: str, text: str) -> Any:
 
 
 def _yaml(path: str, text: str) -> Any:
+    """Parsed YAML; UnreadableError for faults, repeated keys and too many values."""
     import yaml
 
     try:
@@ -343,6 +351,7 @@ class _TwoValuesError(ValueError):
 
 
 def _one_value_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object from pairs; _TwoValuesError if a key has two values."""
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found and found[key] != value:
@@ -352,13 +361,13 @@ def _one_value_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _place_of(text: str, key: str) -> Words:
-    """The line of a key's second place, where it has two in the whole text."""
+    """Message with the line of a key's second occurrence."""
     parts = text.split(json.dumps(key, ensure_ascii=False))
     return say.at_line(line=1 + parts[0].count("\n") + parts[1].count("\n")) if len(parts) == 3 else verbatim("")
 
 
 def _refuse_repeated(top: Any) -> None:
-    """_TwoValuesError where a mapping of a YAML text has a key twice with two values: the last alone would be read."""
+    """Raise _TwoValuesError if a YAML mapping has a key with two values."""
     import yaml
 
     waiting: list[Any] = [top]
@@ -381,7 +390,7 @@ def _refuse_repeated(top: Any) -> None:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    """True if two nodes of a YAML text, neither of which is too large, hold the same."""
+    """True if two YAML nodes hold equal content."""
     if one is other:
         return True
     if one.tag != other.tag or one.id != other.id:
@@ -393,14 +402,14 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _parts(node: Any) -> list[Any]:
-    """The parts of a node of a YAML text; keys and values by turns."""
+    """Children of a YAML node; keys and values alternate."""
     if node.id == "mapping":
         return [part for pair in node.value for part in pair]
     return node.value if node.id == "sequence" else []
 
 
 def _size(node: Any, known: dict[int, float]) -> float:
-    """Number of values of a node with its aliases written out; infinity if it stands inside itself."""
+    """Number of values in a YAML node with aliases expanded; infinite if it contains itself."""
     if id(node) not in known:
         known[id(node)] = math.inf
         known[id(node)] = 1 + sum(_size(part, known) for part in _parts(node))
@@ -408,19 +417,21 @@ def _size(node: Any, known: dict[int, float]) -> float:
 
 
 def _flat(written: Any) -> Iterator[tuple[str, float, int | None]]:
-    """Every score of a report by `task/metric`; the standard errors, counts and settings beside them are left."""
+    """Every score of a report as `task/metric`; other numbers are left out."""
     if isinstance(written, dict) and isinstance(written.get("results"), dict):  # pyright: ignore[reportUnknownMemberType]
         written = written["results"]  # pyright: ignore[reportUnknownVariableType]
     yield from ((name, score, None) for name, score in _leaves(written, ""))  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _named_items(items: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Items of a list by their name, else by number."""
     for at, item in enumerate(items):
         entries = as_object(item)
         yield next((str(entries[key]) for key in NAMES if key in entries), str(at)), item
 
 
 def _leaves(written: Any, path: str, depth: int = 0) -> Iterator[tuple[str, float]]:
+    """Scores in nested values, each with its path."""
     if depth > 8:
         return
     if isinstance(written, dict):
@@ -437,7 +448,7 @@ def _leaves(written: Any, path: str, depth: int = 0) -> Iterator[tuple[str, floa
 
 
 def _entries(entries: Iterable[tuple[Any, Any]], path: str, depth: int) -> Iterator[tuple[str, float]]:
-    """The scores of named values; a name may stand twice in a list."""
+    """Scores of named values, without standard errors and the like."""
     for key, value in entries:
         name = re.sub(r",none$", "", str(key))
         if not _ASIDE.search(name.lower()):
@@ -445,6 +456,7 @@ def _entries(entries: Iterable[tuple[Any, Any]], path: str, depth: int) -> Itera
 
 
 def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
+    """Name, score and line of each row of a table."""
     rows = _rows_of_table(path, text)
     headless = any(_number(cell) is not None for cell in rows[0])
     header = [] if headless else [cell.strip().lower() for cell in rows[0]]
@@ -462,6 +474,7 @@ def _table(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
 
 
 def _rows_of_table(path: str, text: str) -> list[list[str]]:
+    """Non-empty rows of a CSV text."""
     try:
         return [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
     except csv.Error as error:
@@ -469,18 +482,19 @@ def _rows_of_table(path: str, text: str) -> list[list[str]]:
 
 
 def _columns(header: Sequence[str]) -> tuple[int, int | None]:
-    """The columns of the names and of the scores; None if no header names the scores."""
+    """Column of names and column of scores; None if no header marks the scores."""
     names = next((header.index(name) for name in NAMES if name in header), 0)
     return names, next((header.index(name) for name in SCORES if name in header), None)
 
 
 def _score_name(row: Sequence[str], header: Sequence[str], names: int) -> str:
+    """Name of a row's score: the task, and the metric if there is such a column."""
     metric = row[header.index("metric")].strip() if "metric" in header else ""
     return f"{row[names].strip()}/{metric}" if metric else row[names].strip()
 
 
 def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[str]], names: int) -> None:
-    """UnreadableError if the columns hold answers, or if several of them could be that of the scores."""
+    """UnreadableError if columns hold answers or several could be the scores."""
     if _is_answer(header):
         raise _unreadable(path, say.scores_are_answers())
     named = [at for at in range(len(header)) if at != names and header[at] not in NOT_SCORES]
@@ -490,7 +504,7 @@ def _refuse_several(path: str, header: Sequence[str], body: Sequence[Sequence[st
 
 
 def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
-    """The last number of a row: OpenCompass names that column after the model."""
+    """Last numeric column of a row, which OpenCompass names after the model."""
     for at in range(len(row) - 1, 0, -1):
         if _number(row[at]) is not None and not (header and header[at] in NOT_SCORES):
             return at
@@ -498,6 +512,7 @@ def _last_score(row: Sequence[str], header: Sequence[str]) -> int | None:
 
 
 def _lines(path: str, text: str) -> Iterator[tuple[str, float, int | None]]:
+    """Name, score and line number of plain lines `name score`."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
@@ -514,6 +529,7 @@ def _unreadable(path: str, why: Words) -> UnreadableError:
 
 
 def _number(written: Any) -> float | None:
+    """Number of a value or text, percent signs ignored; None if it is not one."""
     if isinstance(written, bool):
         return None
     if isinstance(written, (int, float)):
@@ -558,7 +574,7 @@ NOTHING_SAID = Settings({}, frozenset())
 
 
 def settings_of(text: str) -> Settings:
-    """The settings in a report's text."""
+    """Evaluation settings in a report's text."""
     text = text.strip()
     if text.startswith("{"):
         return _of_report(parse_json(text.encode("utf-8", "surrogatepass"), 2))
@@ -566,7 +582,7 @@ def settings_of(text: str) -> Settings:
 
 
 def setting_differences(scores: Settings, benchmark: Settings) -> Iterator[SettingDifference]:
-    """Settings that both reports name, with different values."""
+    """Settings that both reports have with different values."""
     for (task, what), ours in scores.told.items():
         theirs = benchmark.told.get((task, what), ours)
         if ours != theirs:
@@ -574,11 +590,12 @@ def setting_differences(scores: Settings, benchmark: Settings) -> Iterator[Setti
 
 
 def lower_is_better(name: str, *reports: Settings) -> bool:
-    """True if less of a metric (`task/metric`) is the better score."""
+    """True if a lower value of a metric (`task/metric`) is better."""
     return any(name in report.lower for report in reports) or _LOWER.search(name.lower()) is not None
 
 
 def _of_report(report: Any) -> Settings:
+    """Evaluation settings in a JSON report, and metrics that are better if lower."""
     settings: dict[tuple[str, str], str] = {}
     if not isinstance(report, dict):
         return Settings(settings, frozenset())
@@ -600,7 +617,7 @@ def _of_report(report: Any) -> Settings:
 
 
 def _counts(written: Any, path: str, depth: int = 0) -> Iterator[tuple[str, int]]:
-    """How many questions each part of a report is of; a report as a whole is called as a single score is."""
+    """Number of questions of each part of a report."""
     entries = list(_named_items(as_list(written))) if isinstance(written, list) else _items_of(written)
     for key, value in entries if depth <= 4 else ():
         name = f"{path}/{key}" if path else key
@@ -615,6 +632,7 @@ def _items_of(written: Any) -> list[tuple[str, Any]]:
 
 
 def _of_table(text: str) -> Iterator[tuple[tuple[str, str], str]]:
+    """Evaluation settings in the columns of a CSV report."""
     try:
         rows: Sequence[Sequence[str]] = list(csv.reader(io.StringIO(text)))
     except csv.Error:

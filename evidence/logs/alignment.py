@@ -51,12 +51,12 @@ class Pair(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of common steps."""
+        """Number of steps that both runs have."""
         return len(self.steps)
 
     @property
     def differences(self) -> array[float]:
-        """B minus A."""
+        """Values of B minus values of A."""
         return array("d", map(sub, self.b, self.a))
 
 
@@ -75,14 +75,14 @@ class Alignment(NamedTuple):
 
 
 def same_windows(one: Pair, other: Pair) -> tuple[Pair, Pair]:
-    """Two pairs whose losses are means over the same steps: those of shorter means are averaged as the others are."""
+    """Two pairs averaged over equal windows of steps, the longer of both."""
     if max(one.windows, default=1) >= max(other.windows, default=1):
         return one, _average_like(other, one)
     return _average_like(one, other), other
 
 
 def _average_like(pair: Pair, like: Pair) -> Pair:
-    """The means of a pair over the windows of another one, where it covers them."""
+    """Pair averaged over the windows of another pair, where it covers them."""
     if pair.windows == like.windows and pair.steps == like.steps:
         return pair
     rows = dict(zip(pair.steps, range(pair.size), strict=True))
@@ -101,7 +101,7 @@ def _average_like(pair: Pair, like: Pair) -> Pair:
 
 
 def align(a: Run, b: Run, losses: Losses, shift: int = 0) -> Alignment:
-    """Put two runs side by side: step N of A beside step N + `shift` of B."""
+    """Values of two runs side by side: step N of A beside step N + `shift` of B."""
     rows = _common(a.steps, b.steps, shift)
     pair, uncovered = _loss(a, b, losses, rows)
     norm = _values(a.steps, a.column(GRAD_NORM), b.column(GRAD_NORM), rows)
@@ -111,7 +111,7 @@ def align(a: Run, b: Run, losses: Losses, shift: int = 0) -> Alignment:
 
 
 def _rates(a: Run, b: Run, shift: int) -> tuple[tuple[int, int], Pair]:
-    """By how many steps the rates of either run are used later, and the rates at the steps that use them.
+    """Steps by which each run's printed rates are used later, and the rates at the steps that use them.
 
     If the version of a program decides and the log does not tell it, most rates do: the position where fewest differ.
     """
@@ -127,10 +127,12 @@ def _rates(a: Run, b: Run, shift: int) -> tuple[tuple[int, int], Pair]:
 
 
 def _rates_at(a: Run, b: Run, shift: int) -> Pair:
+    """Learning rates of both runs at common steps."""
     return _values(a.steps, a.column(LEARNING_RATE), b.column(LEARNING_RATE), _common(a.steps, b.steps, shift))
 
 
 def _share_of_other_rates(rate: Pair) -> float:
+    """Share of common steps whose rates differ."""
     other = sum(abs(a - b) > _SAME_RATE * max(abs(a), abs(b)) for a, b in zip(rate.a, rate.b, strict=True))
     return other / rate.size if rate.size else 1.0
 
@@ -143,7 +145,7 @@ class _Rows(NamedTuple):
 
 
 def _common(a: array[int], b: array[int], shift: int) -> _Rows:
-    """The rows that belong together: the step of A plus the shift is the step of B."""
+    """Rows of both runs that belong together: step of A plus `shift` is the step of B."""
     if not shift and a == b:
         return _Rows(range(len(a)), range(len(b)))
     places: Mapping[int, int] = dict(zip(b, range(len(b)), strict=True))
@@ -157,6 +159,7 @@ def _common(a: array[int], b: array[int], shift: int) -> _Rows:
 
 
 def _values(steps: array[int], a: array[float], b: array[float], rows: _Rows) -> Pair:
+    """One column of both runs at common rows, without rows where a value is absent."""
     if len(rows.a) == len(a) == len(b) and ABSENT not in a and ABSENT not in b:
         return Pair(steps, a, b, array("q", [1]) * len(a))
     found = Pair(array("q"), array("d"), array("d"), array("q"))
@@ -171,6 +174,7 @@ def _values(steps: array[int], a: array[float], b: array[float], rows: _Rows) ->
 
 
 def _loss(a: Run, b: Run, losses: Losses, rows: _Rows) -> tuple[Pair, int]:
+    """Losses of both runs, averaged over equal windows, and the number of steps that no window covers."""
     if max(a.windows, default=1) == 1 and max(b.windows, default=1) == 1:
         return _values(a.steps, losses.a, losses.b, rows), 0
     pair = Pair(array("q"), array("d"), array("d"), array("q"))
@@ -191,7 +195,7 @@ def _loss(a: Run, b: Run, losses: Losses, rows: _Rows) -> tuple[Pair, int]:
 
 
 def _mean(steps: Sequence[int], windows: Sequence[int], values: Sequence[float], row: int, window: int) -> float | None:
-    """The mean over the last `window` steps up to a row, from shorter ones; None where they do not cover it."""
+    """Mean over the `window` steps up to a row, from shorter means; None if they do not cover it."""
     start = steps[row] - window
     total = weight = 0.0
     expected = steps[row]
@@ -236,7 +240,7 @@ class Losses(NamedTuple):
 
 
 def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
-    """The added terms by the configurations; None without any. If they disagree, MindSpore Transformers' own counts."""
+    """Added loss terms by the configurations; MindSpore Transformers' if they disagree, None without any."""
     if not recipes:
         return None
     chosen = next((recipe for recipe in recipes if recipe.framework == "mindformers"), recipes[0])
@@ -261,6 +265,7 @@ def _number(recipe: Recipe, field: FieldName) -> float:
 
 
 def _moe_layers(recipe: Recipe) -> int:
+    """Number of layers with experts."""
     if not recipe.value("moe.num_experts"):
         return 0
     layers = recipe.value("model.num_layers")
@@ -273,7 +278,7 @@ def _moe_layers(recipe: Recipe) -> int:
 
 
 def comparable(a: Run, b: Run, extras: Extras | None) -> Losses:
-    """The losses of two runs that mean the same, as far as logs and configuration tell."""
+    """Losses of both runs in one meaning, as far as logs and configurations allow."""
     first, second = _language_model(a), _language_model(b)
     if first is not None and second is not None:
         told = () if a.framework == b.framework and a.dialect == b.dialect != "static" else (say.lm(),)
@@ -287,18 +292,19 @@ def comparable(a: Run, b: Run, extras: Extras | None) -> Losses:
 
 
 def _is_sum(run: Run) -> bool:
+    """True if a run prints the sum of its losses, as the static graph does."""
     return run.framework == "mindformers" and run.dialect == "static"
 
 
 def _language_model(run: Run) -> array[float] | None:
-    """The language model's loss, where the log has it."""
+    """Language-model loss of a run, if the log prints it."""
     if not _is_sum(run):
         return run.column(LOSS)
     return run.column(LM_LOSS) if run.has(LM_LOSS) else None
 
 
 def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
-    """The loss of a run that prints its parts, put together as the static graph does."""
+    """Losses of a run that prints parts, summed as the static graph does, with a note."""
     losses = run.column(LOSS)
     balancing = [name for name in run.columns if name.endswith("load_balancing_loss") and run.has(name)]
     depths = [name for name in mtp_depths(list(run.columns)) if run.has(name)] or [MTP] * run.has(MTP)
@@ -321,11 +327,12 @@ def _as_sum(run: Run, extras: Extras | None) -> tuple[array[float], Words]:
 
 
 def _are_of_same_steps(run: Run, extras: Extras) -> bool:
-    """True if the losses of further depths are of the steps that a line's loss is of."""
+    """True if the multi-token prediction losses are of the same steps as the line's main loss."""
     return run.framework != "megatron" or extras.mtp_means or all(window == 1 for window in run.windows)
 
 
 def _add_columns(run: Run, losses: array[float], summands: Sequence[tuple[float, str]]) -> array[float]:
+    """Losses plus other columns, each times its scale."""
     total = array("d", losses)
     for scale, name in summands:
         for row, value in enumerate(run.column(name)):

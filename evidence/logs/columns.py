@@ -18,7 +18,7 @@ ABSENT = -math.inf
 
 
 def present(value: float) -> float | None:
-    """A value; None where there is none."""
+    """Value, or None if it is the mark for an absent one."""
     return None if value == ABSENT else value
 
 
@@ -36,7 +36,7 @@ GLOBAL_BATCH = "global_batch_size"
 
 
 def column_value(value: float) -> float:
-    """A value as a column holds it: infinity for what is beyond all numbers, NaN for what would mean an absent one."""
+    """Value as a column stores it: out-of-range becomes infinity, and the absent mark becomes NaN."""
     if -LARGEST <= value <= LARGEST:
         return value
     return math.inf if value > LARGEST else math.nan
@@ -51,22 +51,22 @@ _IDLE = re.compile(
 
 
 def is_metric(name: str) -> bool:
-    """True if a column may tell of the result: all do but those of speed and progress."""
+    """True if a column is a result, not a speed or progress figure."""
     return _IDLE.search(name) is None
 
 
 def is_loss(name: str) -> bool:
-    """True if a column that no table names is a loss, such as `mtp_1 loss` or `z_loss`."""
+    """True if an unknown column is a loss by its name, such as `mtp_1 loss` or `z_loss`."""
     return name.lower().endswith("loss")
 
 
 def own_name(name: str) -> str:
-    """Our name for a loss that no table names: `mtp_1 loss`, `mtp_1_loss` and `mtp-1-loss` are one."""
+    """Unified name of an unknown loss: `mtp_1_loss` and `mtp-1-loss` become `mtp_1 loss`."""
     return name.strip().lower().replace(" ", "_").replace("-", "_")
 
 
 def mtp_depths(names: list[str]) -> list[str]:
-    """The columns that hold one depth of multi-token prediction each, as printed: not yet scaled."""
+    """Names of the columns that hold one multi-token prediction depth each, not yet scaled."""
     return sorted(name for name in names if name.startswith("mtp_") and name.endswith("_loss") and name != MTP)
 
 
@@ -75,7 +75,7 @@ POINTS = 2000
 
 
 def thin_rows(values: Sequence[float], most: int = POINTS) -> list[int]:
-    """At most so many rows, with the highest and the lowest of every piece: a spike stays visible."""
+    """At most `most` row numbers, keeping the highest and lowest value of every piece."""
     count = len(values)
     if count <= most:
         return list(range(count))
@@ -99,5 +99,5 @@ ODD, WRONG, CERTAIN = (0.005, 0.005), (0.01, 0.01), (0.1, 0.1)
 
 
 def exceeds(size: float, level: float, limits: tuple[float, float]) -> bool:
-    """True if a difference is beyond an absolute limit and beyond one that is a share."""
+    """True if a difference is above both an absolute limit and a relative one."""
     return size > limits[0] and size > limits[1] * level

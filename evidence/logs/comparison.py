@@ -58,18 +58,18 @@ class Comparison(NamedTuple):
 
     @property
     def spikes(self) -> tuple[Spike, ...]:
-        """Steps at which the difference leaps; the first of very many."""
+        """Steps with a sudden difference; only the first ones of very many."""
         return self.verdict.departure.spikes[:POINTS]
 
     @property
     def diverges_at(self) -> int | None:
-        """The step from which the losses stay apart."""
+        """Step after which the losses stay apart; None if they do not."""
         row = self.verdict.departure.apart
         return None if row is None else self.aligned.loss.steps[row]
 
     @property
     def points(self) -> list[tuple[int, int, float, float]]:
-        """Step, how many steps the losses are a mean of, loss of A and of B; thinned by their difference."""
+        """Step, window, loss of A and loss of B for a chart, thinned by their difference."""
         loss = self.aligned.loss
         return [(loss.steps[row], loss.windows[row], loss.a[row], loss.b[row]) for row in thin_rows(loss.differences)]
 
@@ -130,13 +130,14 @@ def _as_single_steps(a: Run, b: Run, extras: Extras | None, shift: int) -> tuple
 
 
 def _usual_difference(a: Run, b: Run, extras: Extras | None, shift: int) -> float | None:
+    """Median difference of the losses at this shift."""
     loss = align(a, b, comparable(a, b, extras), shift).loss
     known = [abs(difference) for difference in loss.differences if math.isfinite(difference)]
     return median(known) if len(known) >= _TELLING else None
 
 
 def _adopt_rounded(a: Run, b: Run, losses: Losses) -> Losses:
-    """A loss that was taken out of a mean in one log only is the other's where the mean's last digit leaves it open."""
+    """Losses in which a value recomputed from a mean is replaced by the other log's, if it rounds to the same."""
     single = set(a.recovered) ^ set(b.recovered)
     if not single:
         return losses
@@ -151,7 +152,7 @@ def _adopt_rounded(a: Run, b: Run, losses: Losses) -> Losses:
 
 
 def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Words]:
-    """Notes on the alignment of the steps, and on those left over."""
+    """Notes on the alignment of steps and on steps without a partner."""
     notes: list[Words] = []
     if shift:
         notes.append(say.re_aligned(a=a.name, b=b.name, steps=f"{shift:+d}"))
@@ -171,7 +172,7 @@ def _sides(a: Run, b: Run, aligned: Alignment, shift: int) -> list[Words]:
 
 
 def _rates(a: Run, b: Run, aligned: Alignment) -> list[Words]:
-    """Notes on the position of the learning rates; a criterion judges their values."""
+    """Notes on the step at which learning rates are used."""
     if not aligned.rate.size:
         return [say.rates_none()]
     later, other = aligned.rate_shifts
@@ -179,12 +180,13 @@ def _rates(a: Run, b: Run, aligned: Alignment) -> list[Words]:
 
 
 def _single(run: Run, losses: array[float]) -> dict[int, float]:
-    """The first finite losses by step: enough to tell whether two curves go together."""
+    """First finite losses by step, to test if two curves belong together."""
     rows = zip(islice(run.steps, MOST_ROWS + REACH), losses, strict=False)
     return {step: value for step, value in rows if value != ABSENT and math.isfinite(value)}
 
 
 def _norms(a: Run, b: Run, recipes: Sequence[Recipe], shift: int) -> tuple[Matching, list[Words]]:
+    """Local gradient norms of both runs matched by parameter, and notes on assumed orders."""
     if not (a.norms and b.norms):
         return match_norms(a.norms, b.norms, _frameworks(a, b), None), []
     if shift:
@@ -208,7 +210,7 @@ def _frameworks(a: Run, b: Run) -> tuple[Framework, Framework]:
 
 
 def _where(verdict: Verdict) -> list[Words]:
-    """Advice by the first two losses: forward pass or optimizer."""
+    """Advice on where to look, forward pass or optimizer, by the first two losses."""
     by_name = {criterion.name: criterion for criterion in verdict.criteria}
     first, second = by_name.get("first loss"), by_name.get("second loss")
     if first is None:
@@ -235,7 +237,7 @@ _STEPS, _DIFFERENT = 20, 10
 
 
 def same_run(a: Run, b: Run, twins: Sequence[Run] = (), recipes: Iterable[Recipe] = ()) -> Words | None:
-    """The reason why two logs are not those of the two runs to be compared; None if nothing speaks against it."""
+    """Reason why two logs are not of the two runs to compare; None if there is none."""
     pairs = [(a, b), *([(twins[0], twins[1])] if len(twins) == 2 else []), *((b, twin) for twin in twins)]
     twice = next((pair for pair in pairs if _is_one_log(*pair) or _took_the_same_times(*pair)), None)
     if twice is not None:
@@ -248,7 +250,7 @@ def same_run(a: Run, b: Run, twins: Sequence[Run] = (), recipes: Iterable[Recipe
 
 
 def _is_one_log(a: Run, b: Run) -> bool:
-    """True if both are read from the same bytes, which only one run can have written."""
+    """True if both runs were read from identical files."""
     if len(a.files) != len(b.files) or not all(map(os.path.isfile, (*a.files, *b.files))):
         return False
     if any(os.path.getsize(one) != os.path.getsize(other) for one, other in zip(a.files, b.files, strict=True)):
@@ -261,7 +263,7 @@ def _is_one_log(a: Run, b: Run) -> bool:
 
 
 def _took_the_same_times(a: Run, b: Run) -> bool:
-    """True if every common step took the same time and has the same loss."""
+    """True if every common step has equal duration and loss, as only one run can have."""
     if "events" in (a.source, b.source) or a.framework != b.framework:
         return False
     ours, theirs = (_times(run.files) for run in (a, b))
@@ -276,12 +278,12 @@ def _took_the_same_times(a: Run, b: Run) -> bool:
 
 
 def _is_one_time(ours: tuple[bytes, bytes], theirs: tuple[bytes, bytes]) -> bool:
-    """True if a step took the same time, and ended at the same one if both lines name it."""
+    """True if a step's duration, and its time of day if printed, are equal."""
     return ours[0] == theirs[0] and (ours[1] == theirs[1] or not (ours[1] and theirs[1]))
 
 
 def _times(files: Sequence[str]) -> dict[tuple[bytes, ...], tuple[bytes, bytes]]:
-    """Duration of each step at the beginning of a log, and the time of day on its line."""
+    """Duration and time of day of each step at the beginning of a log."""
     found: dict[tuple[bytes, ...], tuple[bytes, bytes]] = {}
     for path in files[:1]:
         for line in _head(path).splitlines():
@@ -295,6 +297,7 @@ def _times(files: Sequence[str]) -> dict[tuple[bytes, ...], tuple[bytes, bytes]]
 
 
 def _is_one_file(one: str, other: str) -> bool:
+    """True if two paths have the same content."""
     if os.path.samefile(one, other):
         return True
     with open_regular(one) as ours, open_regular(other) as theirs:
@@ -305,7 +308,7 @@ def _is_one_file(one: str, other: str) -> bool:
 
 
 def _head(path: str) -> bytes:
-    """The beginning of a log, unpacked; nothing of one that cannot be read, which its reader has told."""
+    """Unpacked beginning of a log; empty if it cannot be read."""
     if not os.path.isfile(path):
         return b""
     try:

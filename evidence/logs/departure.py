@@ -59,17 +59,17 @@ class Criterion(NamedTuple):
 
     @property
     def label(self) -> Words:
-        """Its name for a person."""
+        """Readable name of the criterion."""
         return getattr(say, f"criterion_{self.name.replace(' ', '_')}")()
 
 
 def figure(value: float) -> str:
-    """A loss or a norm."""
+    """Text of a loss or norm."""
     return f"{value:.6g}"
 
 
 def percent(share: float) -> str:
-    """A share."""
+    """Text of a share as a percentage."""
     if math.isnan(share):
         return "nan"
     return "∞" if math.isinf(share) else f"{share * 100:.3g}%"
@@ -110,7 +110,7 @@ class Departure(NamedTuple):
 
 
 def departure(pair: Pair) -> Departure:
-    """Wrong steps and lasting difference of two curves."""
+    """Wrong steps of two curves and the step from which they stay apart."""
     differences = pair.differences
     levels = [min(abs(a), abs(b)) for a, b in zip(pair.a, pair.b, strict=True)]
     return Departure(_spikes(pair.steps, differences, levels), _lasting_divergence(differences, levels))
@@ -119,7 +119,7 @@ def departure(pair: Pair) -> Departure:
 def noisy_rows(
     differences: Sequence[float], candidates: Sequence[int], floors: Sequence[float]
 ) -> list[tuple[int, float]]:
-    """Those of the candidates that are beyond the noise of the rows before them, each with its size.
+    """Candidate rows whose difference exceeds the noise of the rows before, with its size; `floors` always count.
 
     `floors` is the size, for each candidate, from which on no noise excuses it.
     """
@@ -152,7 +152,7 @@ def noisy_rows(
 
 
 def _noise(values: Sequence[float], enough: float, *, from_start: bool = False) -> float:
-    """The size of the noise, of which neither a level nor scattered wrong steps nor one side of zero are a part.
+    """Size of the usual noise, not raised by a constant offset or by scattered wrong steps.
 
     Lower quartiles of the differences and of their changes, and the medians of those above and of those below zero: the
     smallest of them tells the deviation. Of the windows the largest counts; `enough` ends the search.
@@ -177,6 +177,7 @@ def _noise(values: Sequence[float], enough: float, *, from_start: bool = False) 
 
 
 def _spikes(steps: Sequence[int], differences: Sequence[float], levels: Sequence[float]) -> tuple[Spike, ...]:
+    """Runs of steps whose difference leaps above the noise."""
     absolute, relative = ODD
     candidates = [
         row
@@ -200,6 +201,7 @@ def _spikes(steps: Sequence[int], differences: Sequence[float], levels: Sequence
 
 
 def _lasting_divergence(differences: Sequence[float], levels: Sequence[float]) -> int | None:
+    """First row after which most differences are above the limit; None if there is none."""
     count = len(differences)
     apart = [
         not abs(difference) <= max(LASTING[0], LASTING[1] * level)
@@ -229,13 +231,13 @@ _AROUND = 64
 
 
 def norm_share(a: float, b: float) -> float:
-    """Distance of two norms as a share of the smaller one, which counts at least what three decimals lose."""
+    """Difference of two norms relative to the smaller; 0 if rounding to three decimals explains it."""
     size = abs(b - a)
     return 0.0 if size <= NORM_DECIMALS else size / max(min(abs(a), abs(b)), NORM_DECIMALS)
 
 
 def drop_skipped(pair: Pair, a: Run, b: Run, shift: int = 0) -> Pair:
-    """A pair without the steps that one of the runs skipped, whose norms say nothing."""
+    """Pair without steps that a run skipped, whose norms mean nothing."""
     skipped = {step - moved for run, moved in ((a, 0), (b, shift)) for step in _skipped_steps(run)}
     if not skipped:
         return pair
@@ -246,6 +248,7 @@ def drop_skipped(pair: Pair, a: Run, b: Run, shift: int = 0) -> Pair:
 
 
 def _skipped_steps(run: Run) -> Iterator[int]:
+    """Steps at which a run skipped the update."""
     skipped = run.columns.get(SKIPPED)
     if skipped is not None and skipped.count(0.0) < len(skipped):
         yield from (step for step, count in zip(run.steps, skipped, strict=True) if count > 0)
@@ -254,7 +257,7 @@ def _skipped_steps(run: Run) -> Iterator[int]:
 def single_steps(
     a: Run, b: Run, aligned: Alignment, found: Departure, *, decides: bool, shift: int = 0
 ) -> Iterator[Criterion]:
-    """The criteria of single losses and norms; they decide for the standard, whose limits are means."""
+    """Criteria for single losses and norms; they decide only for the standard experiment."""
     yield _losses(aligned.loss, found, decides=decides)
     norms = _norms(drop_skipped(aligned.norm, a, b, shift), decides=decides)
     if norms is not None:
@@ -262,6 +265,7 @@ def single_steps(
 
 
 def _losses(loss: Pair, found: Departure, *, decides: bool) -> Criterion:
+    """Criterion on steps whose losses leap apart."""
     if not found.spikes:
         return Criterion("spikes", "info", say.no_spikes(), decides=False)
     wrong = [spike for spike in found.spikes if spike.wrong]
@@ -285,7 +289,7 @@ class _OddNorm(NamedTuple):
 
 
 def odd_norms(norm: Pair) -> list[_OddNorm]:
-    """The rows in which one norm is far above the other."""
+    """Rows in which one norm is far above the other."""
     pairs = enumerate(zip(norm.a, norm.b, strict=True))
     candidates = [row for row, (a, b) in pairs if (a > NORM_FACTOR * b or b > NORM_FACTOR * a) and _is_far_above(a, b)]
     if not candidates:
@@ -296,19 +300,20 @@ def odd_norms(norm: Pair) -> list[_OddNorm]:
 
 
 def _is_far_above(a: float, b: float) -> bool:
-    """True if one norm is more than twice the other, whatever their last decimals were."""
+    """True if one norm is more than twice the other, rounding considered."""
     low, high = (abs(a), abs(b)) if abs(a) <= abs(b) else (abs(b), abs(a))
     return NORM_FACTOR * (low + NORM_DECIMALS) < high - NORM_DECIMALS < math.inf
 
 
 def _log_ratio(a: float, b: float) -> float:
-    """The logarithm of B's norm as a share of A's; NaN if one of them is not finite."""
+    """Logarithm of B's norm over A's; NaN if one is not finite."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return math.nan
     return math.log(max(abs(b), NORM_DECIMALS) / max(abs(a), NORM_DECIMALS))
 
 
 def _norms(norm: Pair, *, decides: bool) -> Criterion | None:
+    """Criterion on steps at which one norm is far above the other; None without such steps."""
     odd = odd_norms(norm)
     if not odd:
         return None
@@ -326,7 +331,7 @@ def _norms(norm: Pair, *, decides: bool) -> Criterion | None:
 
 
 def oddities(run: Run) -> Iterator[Criterion]:
-    """Zeros and values far above those around them in one log; whether the other log has them, too, is judged apart."""
+    """Notes on zeros and outliers in one log."""
     skipped = set(_skipped_steps(run))
     for name, factor in OUTLIERS.items():
         values = run.columns.get(name)
@@ -343,6 +348,7 @@ def oddities(run: Run) -> Iterator[Criterion]:
 def _oddity(
     run: Run, name: str, steps: Sequence[int], sentence: Callable[..., Words], **more: object
 ) -> Iterator[Criterion]:
+    """Note on a column's odd steps; nothing without steps."""
     if steps:
         values = {
             "name": run.name,
@@ -355,7 +361,7 @@ def _oddity(
 
 
 def _outliers(values: Sequence[float], factor: float) -> Iterator[int]:
-    """The rows far above the median of the block around them and of as many rows before them."""
+    """Rows far above the median of their surroundings."""
     for start in range(0, len(values), _AROUND):
         block = values[start : start + _AROUND]
         if not max(block) > factor * min(block) and ABSENT not in block:
@@ -367,6 +373,6 @@ def _outliers(values: Sequence[float], factor: float) -> Iterator[int]:
 
 
 def _median(values: Sequence[float]) -> float:
-    """The median of what is finite; infinite if that is too little to tell."""
+    """Median of finite values; infinite if there are too few."""
     known = [value for value in values if math.isfinite(value)]
     return median(known) or math.inf if len(known) >= _AROUND // 4 else math.inf

@@ -55,7 +55,7 @@ class Scalar(NamedTuple):
 
 
 def is_event_file(path: str) -> bool:
-    """True if a file is one of TensorBoard's, by its name or by its first record's length and checksum."""
+    """True for a TensorBoard event file, by its name or its first record's checksum."""
     if os.path.basename(path).startswith(EVENT_FILES):
         return True
     head = first_bytes(path)
@@ -63,7 +63,7 @@ def is_event_file(path: str) -> bool:
 
 
 def scalars(stream: BinaryIO) -> Iterator[Scalar]:
-    """All scalars of a file; DamagedError where a record cannot be trusted."""
+    """All scalars of an event file; DamagedError at a damaged record."""
     for number, (offset, record) in enumerate(records(stream)):
         try:
             found = _scalars(record)
@@ -73,7 +73,7 @@ def scalars(stream: BinaryIO) -> Iterator[Scalar]:
 
 
 def records(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The records with their offsets."""
+    """Records of an event file with their byte offsets."""
     offset = 0
     number = 0
     while True:
@@ -98,7 +98,7 @@ def records(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def masked_crc(data: bytes) -> int:
-    """The CRC-32C of the format, rotated and shifted as TensorFlow stores it."""
+    """CRC-32C in TensorFlow's rotated and shifted form."""
     if not _TABLE:
         for byte in range(256):
             value = byte
@@ -114,12 +114,13 @@ def masked_crc(data: bytes) -> int:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int, int | bytes]]:
+    """Protocol-buffer fields of a record; byte fields as bytes."""
     for number, kind, value in fields(data, 0, len(data)):
         yield number, kind, data[slice(*value)] if isinstance(value, tuple) else value
 
 
 def _scalars(event: bytes) -> list[Scalar]:
-    """The scalars of one record; struct.error or ValueError if it is not an event."""
+    """Scalars of one record; struct.error or ValueError if it is not an event."""
     step = 0
     summary: bytes | None = None
     for number, _, value in _fields(event):
@@ -139,6 +140,7 @@ def _scalars(event: bytes) -> list[Scalar]:
 
 
 def _value(data: bytes) -> tuple[str, float | None]:
+    """Tag of a scalar and its value; None for another kind of value."""
     tag = ""
     scalar: float | None = None
     for number, kind, value in _fields(data):
@@ -158,7 +160,7 @@ _PACKED = {5: ("<f", 4), 6: ("<d", 8)}
 
 
 def _tensor(data: bytes) -> float | None:
-    """The number of a tensor that has one; None for any other."""
+    """Number in a tensor with a single one; None otherwise."""
     form, size = "", 0
     numbers: list[float] = []
     for number, kind, value in _fields(data):
@@ -180,7 +182,7 @@ _STATIC = frozenset(("lm-loss", "B-samples-per-day", "model-flops-throughput-per
 
 
 def read_events(name: str, paths: tuple[str, ...]) -> Run:
-    """The run that the event files of one process tell, in the order of their names, which begin with the time."""
+    """Run recorded by one process's event files, in the order of their names."""
     tags: dict[str, dict[int, float]] = {}
     problems: list[Diagnostic] = []
     orders: dict[str, list[int]] = {}
@@ -204,7 +206,7 @@ def read_events(name: str, paths: tuple[str, ...]) -> Run:
 
 
 def _loss_tag(tags: Mapping[str, object]) -> str:
-    """The tag of the loss; those of the two frameworks count before those of other programs."""
+    """Tag of the loss; the two frameworks' tags come before those of other programs."""
     names = {own_name(tag): tag for tag in tags}
     return next((tag for tag in ("lm loss", "loss") if tag in tags), "") or next(
         (names[name] for name in LOSSES if name in names), ""
@@ -212,7 +214,7 @@ def _loss_tag(tags: Mapping[str, object]) -> str:
 
 
 def _other_tags(loss: str, tags: Iterable[str]) -> dict[str, str]:
-    """Our names for the tags of a program that is neither framework."""
+    """Unified names for the tags of another program."""
     columns = {loss: LOSS}
     for tag in tags:
         last = own_name(tag.rpartition("/")[2])
@@ -223,7 +225,7 @@ def _other_tags(loss: str, tags: Iterable[str]) -> dict[str, str]:
 
 
 def _read(path: str, tags: dict[str, dict[int, float]], orders: dict[str, list[int]]) -> DamagedError | None:
-    """Add one file's scalars; the damage that ended it, where there is one."""
+    """Add one file's scalars to `tags`; returns the damage that ended reading, if any."""
     try:
         with open_log(path) as stream:
             for scalar in scalars(stream):
@@ -236,7 +238,7 @@ def _read(path: str, tags: dict[str, dict[int, float]], orders: dict[str, list[i
 
 
 def _dialect(tags: Mapping[str, object], *, megatron: bool) -> str:
-    """The graph that wrote the tags: the static one prints a throughput only along with others."""
+    """Graph mode that wrote the tags, by which of them exist."""
     if megatron:
         return ""
     return "dynamic" if _DYNAMIC & tags.keys() and not _STATIC & tags.keys() else "static"
@@ -251,6 +253,7 @@ def _run(
     order: list[int],
     problems: list[Diagnostic],
 ) -> Run:
+    """Run with the scalars as columns, restarts reported and norms by parameter."""
     columns: dict[str, Mapping[int, float]] = {}
     norms: dict[int, dict[str, float]] = {}
     for tag, values in tags.items():

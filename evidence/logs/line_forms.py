@@ -114,6 +114,7 @@ FIRST_CARD = b"loss is valid only on rank 0"
 
 
 def _epoch_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
+    """Step of the run for lines that print epoch, step and steps per epoch."""
     epochs, steps, lengths = groups
     if len(set(epochs)) == 1 and len(set(lengths)) == 1:
         before = (int(epochs[0]) - 1) * int(lengths[0])
@@ -124,6 +125,7 @@ def _epoch_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
 
 
 def _value(name: bytes, wanted: bool) -> bytes:
+    """Pattern of a named value in a line; `wanted` captures it."""
     words = b", *" + re.escape(name) + b": *"
     if not wanted:
         return words + rb"(?:\[[^\]\n]*\]|[^,\n}]*)"
@@ -184,11 +186,12 @@ class Program(NamedTuple):
     """Whether its lines may have no step."""
 
     def may_be_of(self, text: bytes) -> bool:
-        """True if a text may have its lines."""
+        """True if a text contains the program's marks."""
         return any(word in text for word in self.words)
 
 
 def _program(row: Mapping[str, object]) -> Program:
+    """Program record of a table row, with compiled patterns."""
     words = tuple(word.encode() for word in cast("tuple[str, ...]", row["words"]))
     framework, step = cast("str", row.get("framework", "other")), cast("str", row.get("step", ""))
     first, mean, counts = cast("int", row.get("from", 1)), bool(row.get("mean")), bool(row.get("counts"))
@@ -223,7 +226,7 @@ class Records:
         """The length of an epoch, where it is printed."""
 
     def recognize(self, chunk: bytes) -> bool:
-        """True if a chunk has lines of this program with a loss; from then on its columns are known."""
+        """True if a chunk has this program's lines with a loss; the columns are then remembered."""
         losses: Counter[str] = Counter()
         steps: dict[str, Counter[str]] = {}
         for values in (record for _, records in self._read(chunk) for record in records or ()):
@@ -243,7 +246,7 @@ class Records:
         return True
 
     def rewrite(self, chunk: bytes) -> bytes:
-        """The records of a chunk as training lines, each where it stood; one that is cut or damaged has no step."""
+        """Chunk with its records as training lines in place; a damaged record gets no step."""
         lines: list[bytes] = []
         for line, records in self._read(chunk):
             # The bar goes on behind a record; what is printed next stands behind the bar's last state.
@@ -256,7 +259,7 @@ class Records:
         return b"\n".join(lines)
 
     def number_steps(self, lines: Lines) -> Lines:
-        """The lines with the steps of the whole run: epochs in a row, and lines counted that have no step."""
+        """Lines with the run's own step numbers, counted across epochs."""
         result = copy(lines)
         result.steps = copy(lines.steps)
         steps = self._count_steps() if not self._step else self._of_epochs(lines.steps)
@@ -266,17 +269,18 @@ class Records:
 
     @property
     def is_counted(self) -> bool:
-        """True if the steps are the numbers of the lines."""
+        """True if steps are counted lines, because the log prints none."""
         return not self._step and not self._steps_of_bars()
 
     def _steps_of_bars(self) -> list[int]:
-        """The steps of the progress bars; nothing if a line has none or they do not rise."""
+        """Steps printed in progress bars; empty if one is missing or they do not rise."""
         bars = [self._bars.get(row, 0) for row in range(len(self._epochs))]
         if len(bars) > 1 and not bars[-1]:
             bars[-1] = 2 * bars[-2] - (bars[-3] if len(bars) > 2 else 0)
         return bars if all(after > before for before, after in pairwise([0, *bars])) else []
 
     def _count_steps(self) -> list[int]:
+        """Step of each record, by progress bars, fractions of epochs, or its number."""
         count, bars = len(self._epochs), self._steps_of_bars()
         if bars:
             return bars
@@ -292,7 +296,7 @@ class Records:
         return steps
 
     def _of_epochs(self, coded: array[int]) -> list[int]:
-        """The steps of the run; where the count begins anew with each epoch, the epochs before are added."""
+        """Steps of the run from steps that restart with each epoch."""
         pairs = [divmod(code, _ROUND) for code in coded]
         begins_anew = any(b[0] > a[0] and b[1] <= a[1] for a, b in pairwise(pairs))
         base = min(min((epoch for epoch, _ in pairs), default=0), 1)
@@ -301,7 +305,7 @@ class Records:
         return [step + added + (longest * (epoch - base) if begins_anew else 0) for epoch, step in pairs]
 
     def _line(self, values: Mapping[str, str]) -> bytes:
-        """A record as a training line; nothing if it has no step or no loss."""
+        """Record as a training line; empty without a step or loss."""
         loss = values.get(self._loss, "")
         if not _NUMBER.fullmatch(loss):
             return b""
@@ -320,7 +324,7 @@ class Records:
         return MARK + f"{whole % 10**6} {step} |{told} end: 0 |".encode()
 
     def _columns_beside_loss(self, values: Mapping[str, str]) -> dict[str, str]:
-        """The columns beside the loss under our names."""
+        """Other columns of a record under unified names."""
         columns: dict[str, str] = {}
         for name, value in values.items():
             last = name.rpartition("/")[2]
@@ -336,13 +340,13 @@ class Records:
         return columns
 
     def _read(self, chunk: bytes) -> Iterator[tuple[bytes, Sequence[Mapping[str, str]] | None]]:
-        """Each line with its records; None for a damaged one."""
+        """Each line with its records; None for a damaged line."""
         reader = _SYNTAXES[self.program.syntax]
         for line in chunk.split(b"\n"):
             yield line, reader(self, line)
 
     def bars(self, line: bytes) -> Sequence[Mapping[str, str]] | None:
-        """`name: value` between bars, behind `Training epoch 0, iteration 9/999`."""
+        """Records of a line `Training epoch 0, iteration 9/999 | name: value | …`."""
         if not self.program.may_be_of(line):
             return ()
         found = _NEMO.search(line)
@@ -353,7 +357,7 @@ class Records:
         return ({"global_step": found[1].decode(), **values},)
 
     def members(self, line: bytes) -> Sequence[Mapping[str, str]] | None:
-        """An object of JSON, or as Python prints it, that ends the line."""
+        """Record of a JSON or Python object at the end of a line."""
         if not any(word in line for word in _LOSS_MEMBERS):
             return ()
         found = _OBJECT.search(line)
@@ -365,7 +369,7 @@ class Records:
         return (values,)
 
     def objects(self, line: bytes) -> Sequence[Mapping[str, str]]:
-        """Objects without further objects in them, over any number of lines."""
+        """Records of flat objects that may span lines."""
         text = self._rest + line.decode("utf-8", "replace") + "\n"
         if "}" not in line.decode("utf-8", "replace"):
             self._rest = text[-_LONGEST_OBJECT:]
@@ -374,7 +378,7 @@ class Records:
         return tuple(_values(found) for found in _FLAT.findall(head + brace))
 
     def dashes(self, line: bytes) -> Sequence[Mapping[str, str]]:
-        """`step:9 - name:value - name:value`."""
+        """Record of a line `step:9 - name:value - name:value`."""
         found = _DASHES.search(_COLOURS.sub(b"", line))
         if found is None:
             return ()
@@ -382,7 +386,7 @@ class Records:
         return ({own_name(name): _bare(value.strip()) for name, colon, value in pieces if colon},)
 
     def pairs(self, line: bytes) -> Sequence[Mapping[str, str]]:
-        """Names and numbers among other words."""
+        """Record of names and numbers among other words of a line."""
         if b"oss" not in line:
             return ()
         values: dict[str, str] = {}
@@ -396,7 +400,7 @@ class Records:
         return (values,) if values else ()
 
     def table(self, line: bytes) -> Sequence[Mapping[str, str]] | None:
-        """A line of a table whose first line names its columns."""
+        """Record of a table row; the first line names the columns."""
         text = line.decode("utf-8", "replace").strip("\r\ufeff")
         if not text.strip():
             return ()
@@ -411,7 +415,7 @@ class Records:
         return ({name: _bare(value) for name, value in zip(self._columns, fields, strict=True) if name},)
 
     def _name_columns(self, text: str) -> tuple[str, ...]:
-        """The names of a table's columns; one that is read over has none. `?` if it is not a table with a step."""
+        """Column names of a table's header; ignored ones are empty, `?` if it has no step."""
         for mark in ",;\t":
             printed = _fields(text, mark)
             parts = [_column_parts(name) for name in printed]
@@ -424,7 +428,7 @@ class Records:
         return ("?",)
 
     def triples(self, line: bytes) -> Sequence[Mapping[str, str]]:
-        """`[time, step, value]`, as TensorBoard exports one tag."""
+        """Record of `[time, step, value]`, TensorBoard's export of one tag."""
         found = _TRIPLE.findall(line.decode("utf-8", "replace"))
         return tuple({"step": step, "value": value.strip('"')} for step, value in found)
 
@@ -463,7 +467,7 @@ _SYNTAXES = {
 
 
 def records_of(chunk: bytes, programs: Sequence[Program], *, begins: bool) -> Records | None:
-    """The program whose lines a chunk has; a table and a list are one from the file's first line on."""
+    """Reader for the program whose lines a chunk has; None if none fits."""
     for program in programs:
         begun = begins and (program.syntax == "table" or chunk.lstrip().startswith(b"[["))
         if program.may_be_of(chunk) and (begun or program.syntax not in ("table", "triples")):
@@ -474,13 +478,13 @@ def records_of(chunk: bytes, programs: Sequence[Program], *, begins: bool) -> Re
 
 
 def _column_parts(name: str) -> tuple[str, str]:
-    """The run and the name of a table's column; a bound of what stands beside it has neither."""
+    """Run and metric in a table column's name; empty for bounds such as MIN and MAX."""
     run, _, own = name.rpartition(" - ")
     return ("", "") if name.endswith(_BOUNDS) else (run, own_name(own))
 
 
 def _step_in(text: str) -> int | None:
-    """The number of a step; None for anything else, and for one that no run reaches."""
+    """Step number in a text; None if it is not one or too large."""
     head = text.partition("/")[0].strip().removesuffix(".0")
     return int(head) if head.isdecimal() and len(head) <= _LONGEST_STEP else None
 
@@ -489,6 +493,7 @@ _LONGEST_STEP = 15
 
 
 def _fields(text: str, mark: str) -> list[str]:
+    """Cells of a separated line; empty if it is malformed."""
     try:
         rows = list(csv.reader([text], delimiter=mark, strict=True))
     except csv.Error:
@@ -497,13 +502,13 @@ def _fields(text: str, mark: str) -> list[str]:
 
 
 def _bare(value: str) -> str:
-    """A number without what NumPy and PyTorch print around it."""
+    """Number without the wrapping that NumPy and PyTorch print."""
     wrapped = _WRAPPED.fullmatch(value)
     return wrapped[1] if wrapped is not None else value
 
 
 def _values(text: str) -> dict[str, str]:
-    """The members of an object, of JSON or as Python prints it, as they are written."""
+    """Members of a printed object as texts."""
     try:
         content: object = json.loads(text)
     except (ValueError, RecursionError):
@@ -517,12 +522,12 @@ def _values(text: str) -> dict[str, str]:
 
 
 def _coded_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
-    """A number for each step of each epoch."""
+    """Unique number for each step of each epoch."""
     return [int(epoch) * _ROUND + int(step) for epoch, step in zip(groups[0], groups[1], strict=True)]
 
 
 def form_of(program: Program) -> Form:
-    """The form of rewritten lines."""
+    """Line form that reads rewritten lines."""
     return Form(
         framework=program.framework,
         dialect=program.name,

@@ -118,7 +118,7 @@ class _Found(NamedTuple):
 
 
 def difference(a: float, b: float, floor: float = 0.0) -> float:
-    """Distance of two norms as a share of the smaller one; infinite if one is not finite."""
+    """Difference of two norms relative to the smaller; infinite if one is not finite."""
     if not (math.isfinite(a) and math.isfinite(b)):
         return math.inf
     size, level = abs(a - b), max(min(abs(a), abs(b)), floor)
@@ -137,11 +137,11 @@ class NormScanner:
 
     @property
     def waits(self) -> bool:
-        """True if a list was begun whose end was not read yet."""
+        """True if a list has begun and its end has not been read."""
         return bool(self._kept)
 
     def take(self, chunk: bytes, first: int) -> None:
-        """Look through some whole lines."""
+        """Search some whole lines for local norms."""
         if not self._kept and b"local" not in chunk and b"norm_size" not in chunk:
             return
         text, first = (self._kept + chunk, self._kept_first) if self._kept else (chunk, first)
@@ -167,6 +167,7 @@ class NormScanner:
             self.broken.append(line)
 
     def _one(self, match: re.Match[bytes], line: int) -> None:
+        """Add the norm or list of norms in one match, or note a broken line."""
         groups = match.groupdict()
         if groups["at"] is not None:
             # With gradient accumulation the last micro step's gradients are the accumulated ones.
@@ -200,7 +201,7 @@ class NormScanner:
             self._found.append(norms)
 
     def lists(self, steps: Sequence[int], numbers: Sequence[int]) -> list[NormList]:
-        """The lists by step: one without a step of its own belongs to the training line that follows it."""
+        """Norm lists by step; a list without a step belongs to the training line after it."""
         if self._kept:
             self.broken.append(self._kept_first)
         named: dict[int, dict[str, float]] = {}
@@ -225,7 +226,7 @@ class NormScanner:
 
 
 def _again(before: Sequence[float], values: Sequence[float]) -> bool:
-    """True if a list was printed already: an optimizer asks for its parameters several times a step.
+    """True if the same list was printed before; an optimizer reports its norms several times a step.
 
     After the gradients were clipped (Megatron-LM 0.12 `optimizer.py:ChainedOptimizer.step` then counts zeros) the same
     list comes again with every norm made smaller by one factor; what is printed has four digits.
@@ -243,7 +244,7 @@ def _again(before: Sequence[float], values: Sequence[float]) -> bool:
 
 
 def _torch_norms(text: bytes, line: int) -> _Found | None:
-    """Norms from tensors that torch printed, with their names if the line has them."""
+    """Norms of printed torch tensors, with names if the line has them."""
     pairs = _NAMED_TENSOR.findall(text)
     texts = [value for _, value in pairs] if pairs else _TENSOR.findall(text) or text.strip(b"[] ").split(b",")
     values = [number_in(value) for value in texts]
@@ -254,6 +255,7 @@ def _torch_norms(text: bytes, line: int) -> _Found | None:
 def _squares(
     values: Sequence[float | None], line: int, names: tuple[str, ...] | None, sizes: tuple[int, ...] | None
 ) -> _Found | None:
+    """Norms as roots of printed squares; None if a value is missing."""
     roots = [math.sqrt(value) if value is not None and value >= 0 else value for value in values]
     known = [root for root in roots if root is not None]
     if len(known) < len(roots) or not known:
@@ -262,7 +264,7 @@ def _squares(
 
 
 def below_the_model(name: str) -> str:
-    """A parameter's name as the weight table has it: `module.module.decoder.…` is `decoder.…`, nothing is fused."""
+    """Parameter name without wrapper modules: `module.module.decoder.…` becomes `decoder.…`."""
     found = _BELOW.search(name)
     name = name if found is None else found[1]
     for pattern, plain in _FUSED:
@@ -277,7 +279,7 @@ def match_norms(
     table: WeightTable | None,
     orders: tuple[Sequence[str] | None, Sequence[str] | None] = (None, None),
 ) -> Matching:
-    """The norms of the first steps that both runs have, parameter by parameter.
+    """Norms of the first common steps, matched by parameter; `orders` names those of unnamed lists.
 
     Compared are those of steps 1 and 2, or else of the first common step. `orders` names the parameters of lists that
     have no names, in the order in which a side prints them.
@@ -305,6 +307,7 @@ def _match_step(
     table: WeightTable | None,
     orders: tuple[Sequence[str] | None, Sequence[str] | None],
 ) -> Matching:
+    """Norms of one step matched by parameter; parameters that one side fuses are joined."""
     named = _name_both((ours, theirs), sides, orders)
     if isinstance(named, str):
         return Matching((), (), (), named, (len(ours.values), len(theirs.values)))
@@ -335,7 +338,7 @@ def _name_both(
     sides: tuple[Framework, Framework],
     orders: tuple[Sequence[str] | None, Sequence[str] | None],
 ) -> tuple[dict[str, float], dict[str, float]] | str:
-    """Both lists by name, or the name of the sentence that says why they have none."""
+    """Both lists by parameter name, or the reason why a list has no names."""
     first, second = (_values_by_name(norms, order) for norms, order in zip(pair, orders, strict=True))
     if first is not None and second is not None:
         return first, second
@@ -349,6 +352,7 @@ def _name_both(
 
 
 def _values_by_name(norms: NormList, order: Sequence[str] | None) -> dict[str, float] | None:
+    """Norms by parameter name; None if names are missing or do not fit."""
     names = norms.names if norms.names is not None else order
     if names is None or len(names) != len(norms.values):
         return None
@@ -356,13 +360,14 @@ def _values_by_name(norms: NormList, order: Sequence[str] | None) -> dict[str, f
 
 
 def _joint_norm(values: Mapping[str, float], names: Sequence[str]) -> float:
+    """Norm of several parameters together."""
     return values[names[0]] if len(names) == 1 else math.sqrt(sum(values[name] ** 2 for name in names))
 
 
 def _partners(
     name: str, sides: tuple[Framework, Framework], table: WeightTable | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The parameters of the first side that belong together, and those of the second that hold the same."""
+    """Parameters of the first side that form one unit, and those of the second side with the same content."""
     if sides[0] == sides[1] or table is None:
         return (name,), (name,)
     pairing = table.find_pairing(sides[0], name)
@@ -381,7 +386,7 @@ class Order(NamedTuple):
 
 
 def order_of(framework: str, norms: NormList, recipes: Sequence[Recipe]) -> Order | None:
-    """Names for a list without names; None where no configuration gives as many."""
+    """Parameter order of an unnamed list by a configuration; None if the number does not fit."""
     if norms.names is not None:
         return None
     for recipe in sorted(recipes, key=lambda recipe: recipe.framework != framework):
@@ -396,17 +401,18 @@ def order_of(framework: str, norms: NormList, recipes: Sequence[Recipe]) -> Orde
 
 
 def _optimizer_order(names: list[str]) -> list[str]:
-    """The order of the optimizer's groups: decayed parameters first, as the embedding is one of them."""
+    """Names in the optimizer's order: decayed parameters first."""
     decayed = [name for name in names if not _is_undecayed(name)]
     return [*decayed, *(name for name in names if _is_undecayed(name))]
 
 
 def _is_undecayed(name: str) -> bool:
-    """True if a parameter is a bias or one-dimensional: all such belong to a norm or are biases."""
+    """True for biases and norm parameters, which are not decayed."""
     return name.endswith((".bias", ".beta", ".gamma")) or "norm." in name
 
 
 def _parameters(recipe: Recipe, framework: str) -> Iterator[str]:
+    """Parameter names of a model in creation order, by the recipe."""
     yield "embedding.word_embeddings.weight"
     if recipe.value("position.type") == "learned_absolute":
         yield "embedding.position_embeddings.weight"
@@ -430,6 +436,7 @@ def _parameters(recipe: Recipe, framework: str) -> Iterator[str]:
 
 
 def _norm(recipe: Recipe, framework: str, name: str) -> Iterator[str]:
+    """Parameter names of a norm layer in the framework's spelling."""
     plain = recipe.value("norm.type") != "LayerNorm"
     if framework == "megatron":
         yield f"{name}.weight"
@@ -442,6 +449,7 @@ def _norm(recipe: Recipe, framework: str, name: str) -> Iterator[str]:
 
 
 def _layer(recipe: Recipe, framework: str, block: str, *, routed: bool) -> Iterator[str]:
+    """Parameter names of a transformer layer; `routed` has experts."""
     yield from _norm(recipe, framework, f"{block}.input_layernorm")
     yield from _attention(recipe, framework, f"{block}.self_attention")
     yield from _norm(recipe, framework, f"{block}.pre_mlp_layernorm")
@@ -467,12 +475,14 @@ def _layer(recipe: Recipe, framework: str, block: str, *, routed: bool) -> Itera
 
 
 def _linear(recipe: Recipe, name: str) -> Iterator[str]:
+    """Parameter names of a linear layer, with its bias if the model has biases."""
     yield f"{name}.weight"
     if recipe.value("model.bias_linear"):
         yield f"{name}.bias"
 
 
 def _attention(recipe: Recipe, framework: str, block: str) -> Iterator[str]:
+    """Parameter names of an attention block."""
     yield from _linear(recipe, f"{block}.linear_proj")
     if recipe.value("attention.latent.enabled"):
         low = bool(recipe.value("attention.latent.q_lora_rank"))
@@ -496,7 +506,7 @@ def _attention(recipe: Recipe, framework: str, block: str) -> Iterator[str]:
 
 
 def table_of(lists: Sequence[NormList], recipes: Sequence[Recipe]) -> WeightTable:
-    """The weight table for lists of two frameworks; what no configuration tells, the names do."""
+    """Weight table for the norm lists of two frameworks."""
     from ...mapper.weights import WeightTable
 
     names = [below_the_model(name) for norms in lists for name in norms.names or ()]
@@ -504,6 +514,7 @@ def table_of(lists: Sequence[NormList], recipes: Sequence[Recipe]) -> WeightTabl
 
 
 def _layout(names: Sequence[str], recipes: Sequence[Recipe]) -> Layout:
+    """Weight layout inferred from parameter names, completed by the recipes."""
     from ...mapper.weights import Layout
 
     text = "\n".join(names)

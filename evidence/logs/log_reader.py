@@ -66,7 +66,7 @@ class _Reading(NamedTuple):
 
 
 def read_run(name: str) -> Run:
-    """The run that a name stands for; UnreadableError where there is none."""
+    """Run of a log, folder or event file; UnreadableError if there is none."""
     found = streams(name)
     readings = [_read(stream, name if len(found) == 1 else stream.name) for stream in found]
     told = [reading for reading in readings if reading.run is not None]
@@ -82,6 +82,7 @@ def read_run(name: str) -> Run:
 
 
 def _single(reading: _Reading, name: str, *, several: bool) -> Run:
+    """Run of a single log; notes if its lines come from a device other than the usual one."""
     run = reading.run
     assert run is not None
     problems = list(run.problems)
@@ -92,7 +93,7 @@ def _single(reading: _Reading, name: str, *, several: bool) -> Run:
 
 
 def _choose_worker(readings: Sequence[_Reading], name: str) -> Run:
-    """The run of the process whose loss counts, with what the others say of it."""
+    """Run of the process whose loss counts, with a finding if others print different losses."""
     with_loss = [reading for reading in readings if reading.run is not None and reading.run.has(LOSS)] or list(readings)
     first = any(reading.first_card for reading in readings)
     last = any(reading.last_card for reading in readings) and not first
@@ -118,7 +119,7 @@ def _choose_worker(readings: Sequence[_Reading], name: str) -> Run:
 
 
 def _loss_conflict(run: Run, other: Run, chosen: str, name: str) -> list[Diagnostic]:
-    """The first step at which another process printed another loss."""
+    """Finding on the first step at which another process prints a different loss."""
     ours, theirs = run.column(LOSS), other.column(LOSS)
     place = {step: row for row, step in enumerate(run.steps)}
     for row, step in enumerate(other.steps):
@@ -137,6 +138,7 @@ def _loss_conflict(run: Run, other: Run, chosen: str, name: str) -> list[Diagnos
 
 
 def _read(stream: Stream, name: str) -> _Reading:
+    """Reading of one stream: event file or text log."""
     if stream.paths[0] != "-" and is_event_file(stream.paths[0]):
         return _Reading(stream, read_events(name, stream.paths), 1, binary=True, last_card=False, first_card=False)
     reader = LogReader()
@@ -174,14 +176,14 @@ class LogReader:
                 stream.close()
 
     def take_piece(self, piece: Piece, file: str) -> None:
-        """Take a piece of a file."""
+        """Read one piece of a file."""
         if not piece.whole:
             self.take_last(piece.data, piece.first, file)
         elif not self._took_alike(piece.data, piece.first, piece.lines):
             self.take(piece.data, piece.first, file)
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
-        """Take some whole lines, whatever stands between them."""
+        """Read whole lines; lines of other kinds are ignored."""
         if not self.lines:
             # Only a log without training lines is asked for these.
             self.count += chunk.count(b"\n") + (not chunk.endswith(b"\n"))
@@ -199,7 +201,7 @@ class LogReader:
         self.norms.take(chunk, first)
 
     def _take_forms(self, chunk: bytes, first: int, file: str) -> None:
-        """Take the lines of the two frameworks."""
+        """Read the training lines of the two frameworks in a chunk."""
         graph = "static" in self.lines or "dynamic" in self.lines or b"step:[" in chunk
         for name, (form, word) in FORMS.items():
             lines = self.lines.get(name)
@@ -216,14 +218,14 @@ class LogReader:
                 self._announced.add(name)
 
     def _took_alike(self, chunk: bytes, first: int, count: int) -> bool:
-        """Take so many lines where they are of a shape that was read before; False where there may be more to it."""
+        """Read a chunk whose lines all have a known shape; False if other content may be in it."""
         if len(self.lines) != 1 or self._records is not None or self.norms.waits:
             return False
         (lines,) = self.lines.values()
         return lines.take_alike(chunk, first, count)
 
     def _took_records(self, programs: Sequence[Program], chunk: bytes, first: int, file: str) -> bool:
-        """Take the records of another program's log; False if it is not one of these."""
+        """Read records of another program's log; False if it is not one."""
         if self._records is None and not self.lines:
             self._records = records_of(chunk, programs, begins=first == 1)
             if self._records is not None:
@@ -237,13 +239,13 @@ class LogReader:
         return True
 
     def _may_begin(self, name: str, word: bytes, chunk: bytes) -> bool:
-        """True if the lines of a further form may begin here: a log is of one of MindSpore Transformers' graphs."""
+        """True if another line form may start here; a log uses only one of MindSpore Transformers' forms."""
         if name != "megatron" and ("static" in self.lines or "dynamic" in self.lines):
             return False
         return word in chunk
 
     def take_last(self, line: bytes, number: int, file: str) -> None:
-        """Take a last line without line end, unless it is a training line that was cut off."""
+        """Read a last line without line end, unless it is a truncated training line."""
         if self._took_records((*ON_MEGATRON, *OTHERS), line + b"\n", number, file):
             self.count += 1
             return
@@ -259,7 +261,7 @@ class LogReader:
         self.count += 1
 
     def run(self, name: str, paths: tuple[str, ...]) -> Run | None:
-        """The run so far; None where there is no training line."""
+        """Run read so far; None without a training line."""
         told = [lines for lines in self.lines.values() if len(lines)]
         files = tuple(path if path != "-" else "<stdin>" for path in paths)
         problems = [*self.problems, *(found for lines in self.lines.values() for found in lines.problems)]
@@ -285,6 +287,7 @@ class LogReader:
 
 
 def _why_no_loss(lines: Lines) -> Words:
+    """Reason for a log without losses: wrong pipeline stage, all steps skipped, or NaN."""
     if lines.form.framework == "mindformers":
         return say.stage_without_the_loss()
     skipped = lines.columns.get(SKIPPED)
@@ -306,7 +309,7 @@ class FollowedLog:
         self._seen: object = None
 
     def read_new(self) -> bool:
-        """Read what was added; whether anything was."""
+        """Read what was appended; True if there was anything."""
         state = _state(self.name)
         if state == self._seen:
             return False
@@ -316,6 +319,7 @@ class FollowedLog:
         return True
 
     def _go_on(self) -> None:
+        """Read complete new lines; start over if the file was replaced or shortened."""
         with open_regular(self.name) as stream:
             status = os.fstat(stream.fileno())
             identity = status.st_dev, status.st_ino
@@ -334,7 +338,7 @@ class FollowedLog:
                 stream.seek(self._offset)
 
     def run(self) -> Run | None:
-        """The run so far; None while no training line is there."""
+        """Run read so far; None without a training line."""
         if os.path.isfile(self.name):
             found = self._reader.run(self.name, (self.name,))
             if found is not None:
@@ -343,6 +347,7 @@ class FollowedLog:
 
 
 def _state(name: str) -> object:
+    """Sizes and modification times of a file or folder, to notice changes; None if it is absent."""
     try:
         status = os.stat(name)
     except OSError:

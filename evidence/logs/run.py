@@ -72,7 +72,7 @@ class Beginning(NamedTuple):
 
 
 def read_start_lines(chunk: bytes, before: Beginning) -> Beginning:
-    """The statements so far, with those of some lines before the first training line."""
+    """Start-up facts so far, extended by those in the lines before training."""
     if not any(word in chunk for word in (b"accmap weights", b"checkpoint", b"loaded:", b"log_interval")):
         return before
     start = before
@@ -91,7 +91,7 @@ def read_start_lines(chunk: bytes, before: Beginning) -> Beginning:
 
 
 def _first_weight(listed: bytes) -> str:
-    """The first name of a list that belongs to the model: no state of an optimizer, no counter."""
+    """First name in a list that is a model weight, not an optimizer state or counter."""
     names = [(match[1] or match[2]).decode("utf-8", "replace") for match in _LISTED.finditer(listed)]
     return next((name for name in names if beside_the_weights("mindformers", name) is None), "")
 
@@ -134,7 +134,7 @@ class Run(NamedTuple):
         return array("d", [ABSENT]) * len(self.steps) if found is None else found
 
     def has(self, name: str) -> bool:
-        """True if any line has the column."""
+        """True if any line has this column."""
         found = self.columns.get(name)
         return found is not None and found.count(ABSENT) < len(found)
 
@@ -145,32 +145,32 @@ class Run(NamedTuple):
 
     @property
     def last_step(self) -> int:
-        """The last one."""
+        """Last step with a line."""
         return self.steps[-1]
 
     @property
     def first_loss(self) -> float | None:
-        """The loss of the first line, where it has one."""
+        """Loss of the first line; None if it has none."""
         return present(self.column(LOSS)[0])
 
     @property
     def last_loss(self) -> float | None:
-        """The loss of the last one."""
+        """Loss of the last line; None if it has none."""
         return present(self.column(LOSS)[-1])
 
     @property
     def mean_loss(self) -> float:
-        """The mean of the losses that are there and finite; NaN where none is."""
+        """Mean of the finite losses; NaN without any."""
         return _mean(self.column(LOSS))
 
     @property
     def mean_grad_norm(self) -> float:
-        """The same of the norms of the whole gradient."""
+        """Mean of the finite global gradient norms; NaN without any."""
         return _mean(self.column(GRAD_NORM))
 
     @property
     def printed_columns(self) -> list[str]:
-        """The columns that any line has."""
+        """Columns that at least one line has."""
         return sorted(filter(self.has, self.columns))
 
     @property
@@ -189,18 +189,18 @@ class Run(NamedTuple):
 
     @property
     def first_bad_step(self) -> int | None:
-        """The first of them."""
+        """First step with a NaN or infinite value; None without any."""
         return next(iter(self.bad_steps), None)
 
     @property
     def points(self) -> list[tuple[int, float | None]]:
-        """Steps and losses, thinned."""
+        """Steps and losses for a chart, thinned."""
         losses = self.column(LOSS)
         return [(self.steps[row], present(losses[row])) for row in thin_rows(losses)]
 
     @property
     def rate_shift(self) -> int | None:
-        """Steps by which the printed learning rate is used later: 1 if it is the next step's; None if not known."""
+        """Steps between printing and using a learning rate: 1 if it is for the next step; None if unknown."""
         return RATE_SHIFTS.get(self.dialect, 0 if self.dialect == "static" else 1)
 
 
@@ -217,7 +217,7 @@ class Segment(NamedTuple):
 
 
 def segments_of(steps: Sequence[int], starts: Sequence[int], *, rising: bool) -> list[Segment]:
-    """The rows cut where a process was started again: it said so, or the steps go back."""
+    """Rows split where training restarted: a process said so, or steps went back."""
     said = {row for row in starts if 0 < row < len(steps)}
     if not said and rising:
         return [Segment(0, len(steps))]
@@ -226,7 +226,7 @@ def segments_of(steps: Sequence[int], starts: Sequence[int], *, rising: bool) ->
 
 
 def interval_of(steps: Sequence[int]) -> int:
-    """Every how many steps a line is printed: the usual distance of two lines, in whatever order they stand."""
+    """Usual number of steps between lines."""
     if len(steps) > 1 and steps[-1] - steps[0] == len(steps) - 1 and rises(steps):
         return 1
     ordered = steps if rises(steps) else sorted(set(steps))
@@ -238,7 +238,7 @@ def interval_of(steps: Sequence[int]) -> int:
 
 
 def mean_interval(steps: Sequence[int], segments: Sequence[Segment], interval: int, told: int) -> int:
-    """Over how many steps Megatron-LM's losses are means: 1 if the lines are some of those of every step.
+    """Number of steps over which Megatron-LM averages each printed loss.
 
     Lines of `--log-interval N` stand at multiples of N; only the first one of a process may stand elsewhere. If the log
     tells its interval (`told`, else 0), wider distances are missing lines.
@@ -258,7 +258,7 @@ def mean_windows(
     cut: bool = False,
     resets: bool = False,
 ) -> array[int]:
-    """Over how many steps Megatron-LM's loss of each line is the mean.
+    """Number of averaged steps for each line's loss.
 
     A line at a multiple of the interval covers the steps since the multiple before it, or since the process began.
     From 0.16 on (`keeps_first`) a process's first iteration has a line of its own, which covers that iteration alone
@@ -300,7 +300,7 @@ def run_of(
     norms: Sequence[NormList],
     beginning: Beginning = Beginning(),  # noqa: B008 - it does not change
 ) -> Run:
-    """The run that lines in reading order tell: sorted, each step once, with what is odd about them."""
+    """Run made of lines in reading order: sorted, one line a step, with findings on irregularities."""
     steps = lines.steps
     columns = dict(lines.padded_columns())
     starts, numbers = lines.starts, lines.numbers
@@ -343,6 +343,7 @@ def run_of(
 def _chosen_rows(
     rows: Sequence[int], steps: array[int], numbers: array[int], columns: Mapping[str, array[float]]
 ) -> tuple[array[int], array[int], dict[str, array[float]]]:
+    """Steps, line numbers and columns of the chosen rows."""
     kept = {key: array("d", (values[row] for row in rows)) for key, values in columns.items()}
     lines = array("q", (numbers[row] for row in rows)) if numbers else numbers
     return array("q", (steps[row] for row in rows)), lines, kept
@@ -351,7 +352,7 @@ def _chosen_rows(
 def _count_replaced(
     steps: Sequence[int], losses: array[float] | None, windows: Sequence[int], rows: Sequence[int]
 ) -> int:
-    """Number of lines that do not count and have an odd loss beside the one that does."""
+    """Number of replaced lines whose loss differs from the line that counts."""
     if losses is None or len(rows) == len(steps):
         return 0
     last = {steps[row]: row for row in rows}
@@ -367,7 +368,7 @@ def _count_replaced(
 def _separate_second_loss(
     steps: Sequence[int], segments: Sequence[Segment], columns: dict[str, array[float]], windows: array[int]
 ) -> list[int]:
-    """Give the second line of a process, which is the mean of the first two iterations, its own losses."""
+    """Split the first printed mean of two steps into its losses, in place; returns the rows."""
     skipped = columns.get(SKIPPED)
     separated: list[int] = []
     for segment in segments:
@@ -387,7 +388,7 @@ def _separate_second_loss(
 
 
 def _with_unprinted_nan(columns: Mapping[str, array[float]], windows: array[int]) -> array[float]:
-    """Megatron-LM's losses; NaN where a line lacks one although an iteration was not skipped.
+    """Losses of Megatron-LM, NaN where a line omits one although its steps were not skipped.
 
     A mean that is NaN is left out of the line; a window of skipped iterations only has no loss, or 0 from 0.17 on.
     """
@@ -410,14 +411,14 @@ def _with_unprinted_nan(columns: Mapping[str, array[float]], windows: array[int]
 
 
 def rises(steps: Sequence[int]) -> bool:
-    """True if each step is above the one before it."""
+    """True if steps strictly increase."""
     return all(map(lt, steps, islice(steps, 1, None)))
 
 
 def _repetitions(
     steps: Sequence[int], losses: array[float] | None, segments: Sequence[Segment], numbers: Sequence[int], file: str
 ) -> list[Diagnostic]:
-    """Restarts, and lines that repeat the step before them."""
+    """Findings on restarts and repeated lines."""
     diagnostics: list[Diagnostic] = []
     seen: set[int] = set()
     for index, segment in enumerate(segments):
@@ -447,6 +448,7 @@ def _repetitions(
 
 
 def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str) -> list[Diagnostic]:
+    """Finding on steps that are missing between the lines."""
     if len(steps) < 3 or (steps[-1] - steps[0]) == interval * (len(steps) - 1):
         return []
     first: tuple[int, int, int] | None = None
@@ -464,4 +466,5 @@ def _gaps(steps: Sequence[int], interval: int, numbers: Sequence[int], file: str
 
 
 def _line(numbers: Sequence[int], row: int) -> int | None:
+    """Line number of a row, if known."""
     return numbers[row] if row < len(numbers) else None

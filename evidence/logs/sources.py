@@ -29,22 +29,22 @@ if TYPE_CHECKING:
 
 
 def problem(what: Problem, file: str, line: int | None = None) -> Diagnostic:
-    """A problem at a line of a file."""
+    """Diagnostic at a line of a log."""
     return diagnose(what, file, place(line))
 
 
 def refuse(what: Problem, file: str) -> NoReturn:
-    """UnreadableError: there is nothing to work with."""
+    """Raise UnreadableError for a log that cannot be used."""
     raise UnreadableError(diagnose(what, file))
 
 
 def place(line: int | None) -> Span | None:
-    """The first column of a line."""
+    """Span of a line's start; None without a line number."""
     return None if line is None else Span(line, 1, line, 2)
 
 
 def excerpt(line: bytes) -> str:
-    """A line as a message may show it: decoded, without control characters, cut."""
+    """Line as a message can show it: decoded, without control characters, shortened."""
     text = line.decode("utf-8", "replace").strip()
     text = "".join(letter if letter.isprintable() else "·" for letter in text)
     return text if len(text) <= 120 else text[:119] + "…"
@@ -77,7 +77,7 @@ class Stream(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Name of the log in messages."""
         return self.paths[-1]
 
 
@@ -94,7 +94,7 @@ class Piece(NamedTuple):
 
 
 def streams(name: str) -> list[Stream]:
-    """The logs that a name stands for; several where a directory holds those of several processes."""
+    """Logs that a name stands for; several for a folder with logs of several processes."""
     if name == "-" or not os.path.isdir(name):
         return [Stream(None, (name,))]
     workers: list[Stream] = []
@@ -125,7 +125,7 @@ def streams(name: str) -> list[Stream]:
 
 
 def _by_rank(ranks: Mapping[str, list[tuple[int, str]]]) -> list[Stream]:
-    """The logs of the ranks' folders, the older parts of each first."""
+    """Logs in rank folders, older parts of each first."""
     return [
         Stream(int(os.path.basename(folder).rpartition("_")[2]), tuple(path for _, path in sorted(parts, reverse=True)))
         for folder, parts in ranks.items()
@@ -133,14 +133,14 @@ def _by_rank(ranks: Mapping[str, list[tuple[int, str]]]) -> list[Stream]:
 
 
 def _history_order(path: str) -> tuple[int, int]:
-    """The place of a history among others: by its name, then by its checkpoint, one beside all checkpoints last."""
+    """Sort key of a history file: by name, then by checkpoint."""
     folder, file = os.path.split(path)
     checkpoint = _CHECKPOINT.fullmatch(os.path.basename(folder))
     return -_HISTORIES.index(file), int(checkpoint[1]) if checkpoint else sys.maxsize
 
 
 def _files(name: str) -> Iterator[tuple[str, str]]:
-    """The files below a directory, sorted; not arbitrarily deep nor arbitrarily many."""
+    """Paths below a folder, sorted, with limits on depth and number."""
     base = name.rstrip(os.sep).count(os.sep)
     seen = 0
     for folder, below, files in os.walk(name, onerror=_refuse_folder):
@@ -160,7 +160,7 @@ def _refuse_folder(error: OSError) -> None:
 
 
 def open_log(path: str) -> BinaryIO:
-    """The bytes of a log, unpacked where they are compressed; UnreadableError with the reason."""
+    """Byte stream of a log, decompressed if needed; UnreadableError if it cannot be opened."""
     if path == "-":
         return sys.stdin.buffer
     stream = _file(path)
@@ -204,7 +204,7 @@ class _Unpacked:
 
 
 def first_bytes(path: str) -> bytes:
-    """The first bytes of a file, by which its kind is known; nothing of standard input."""
+    """First bytes of a file, to detect its kind; empty for standard input."""
     if path == "-" or is_pipe(path):
         return b""
     with _file(path) as stream:
@@ -212,6 +212,7 @@ def first_bytes(path: str) -> bytes:
 
 
 def _file(path: str) -> BufferedReader:
+    """Opened file; UnreadableError with the reason if it cannot be opened."""
     try:
         return open_given(path)
     except FileNotFoundError:
@@ -223,7 +224,7 @@ def _file(path: str) -> BufferedReader:
 
 
 def pieces(stream: BinaryIO) -> Iterator[Piece]:
-    """The stream in pieces of whole lines, never more than some megabytes at a time."""
+    """Stream cut into pieces of whole lines, each of some megabytes at most."""
     rest = bytearray()
     first = 1
     # A whole read of a damaged archive would lose what could still be unpacked.

@@ -94,7 +94,7 @@ class Shape(NamedTuple):
     columns: tuple[Column, ...]
 
     def match(self, chunk: bytes, lines: int) -> Taken | None:
-        """The columns of a chunk of so many lines; None where one of them is of another shape."""
+        """Values of a chunk whose lines all have this shape; None if one differs."""
         # What begins a line begins with the end of the line before.
         pieces = (b"\n" + chunk.replace(b"\n", self.mark + b"\n")).split(self.mark)
         pieces.pop()
@@ -122,7 +122,7 @@ class Shape(NamedTuple):
         return Taken(heads, lines, columns)
 
     def _heads(self, pieces: list[bytes], lines: int) -> Sequence[Sequence[bytes]] | None:
-        """The groups of the heads; None where what stands before the steps, or around one, is different."""
+        """Changing parts of the line heads; None if the text around a step differs."""
         head = self.head
         for column in head.before:
             texts = pieces[column.at :: self.width]
@@ -136,7 +136,7 @@ class Shape(NamedTuple):
         return [found if at == head.varies else [group] * lines for at, group in enumerate(head.groups)]
 
     def _any_heads(self, pieces: list[bytes], lines: int) -> Sequence[Sequence[bytes]] | None:
-        """The groups of heads of which more than the step changes, such as the epoch."""
+        """Changing parts of heads with more than the step, such as the epoch."""
         head = self.head
         each = [pieces[at :: self.width] for at in range(head.at + 1)]
         wanted = (*(column.piece for column in head.before), head.piece)
@@ -148,7 +148,7 @@ class Shape(NamedTuple):
         return list(zip(*found, strict=True)) if len(found) == lines else None
 
     def _is_alike(self, column: Column, texts: list[bytes]) -> bool:
-        """True if all texts are the same but for digits, signs and spaces between the same beginning and end."""
+        """True if texts differ only in digits, signs and spaces between an equal start and end."""
         text = self.mark + self.mark.join(texts) + self.mark
         if _bare(text) != self.mark + _bare(column.piece + self.mark) * len(texts):
             return False
@@ -156,7 +156,7 @@ class Shape(NamedTuple):
         return begins and (not column.end or text.count(column.end + self.mark) == len(texts))
 
     def _values(self, column: Column, texts: list[bytes]) -> Sequence[bytes] | None:
-        """The texts of a column's values; None where its name or what encloses a value is another."""
+        """Value texts of a column; None if its name or surroundings differ in a line."""
         if not column.begin:  # a word, which is the same in all lines
             return None
         text = self.mark.join(texts)
@@ -173,13 +173,14 @@ class Shape(NamedTuple):
 
 
 def _bare(text: bytes) -> bytes:
+    """Text without characters that vary between lines: digits, signs, spaces."""
     return text.translate(None, VARIES)
 
 
 def shape_of(
     line: bytes, pattern: re.Pattern[bytes], mark: bytes, last: bytes, called: Callable[[bytes], tuple[str, float]]
 ) -> Shape | None:
-    """The shape of a line that its form's pattern has read; None where it is too unusual."""
+    """Shape of a line that the form's pattern read; None if it is too irregular."""
     found = list(pattern.finditer(line))
     if len(found) != 1 or not line.endswith(b"\n"):
         return None
@@ -200,7 +201,7 @@ def shape_of(
 
 
 def _head_of(line: bytes, found: re.Match[bytes], mark: bytes, pieces: list[bytes]) -> Head | None:
-    """The piece of a line that holds the step; None if the step is in no piece of its own."""
+    """Piece of a line with the step; None if the step has no piece of its own."""
     ended = found.end() - found.group().endswith(mark)
     starts, at = line.count(mark, 0, found.start()), line.count(mark, 0, ended)
     place = line.rfind(mark, 0, ended) + len(mark) if at else 0
@@ -221,6 +222,7 @@ def _head_of(line: bytes, found: re.Match[bytes], mark: bytes, pieces: list[byte
 
 
 def _column_of(at: int, piece: bytes, called: Callable[[bytes], tuple[str, float]]) -> Column | None:
+    """Column in one piece of a line; None if its value cannot be located."""
     begin = _BEGIN.match(piece)
     if begin is None:
         return None
@@ -273,7 +275,7 @@ class Even(NamedTuple):
     fields: tuple[Field, ...]
 
     def match(self, chunk: bytes) -> Taken | None:
-        """The columns of a chunk of lines of this length; None where one is of another shape."""
+        """Values of a chunk whose lines all have this length and shape; None if one differs."""
         length = len(self.line)
         lines = len(chunk) // length
         if lines * length != len(chunk) or not self._is_alike(chunk, lines):
@@ -290,7 +292,7 @@ class Even(NamedTuple):
         return Taken(heads, lines, columns)
 
     def _texts(self, field: Field, chunk: bytes, lines: int) -> Sequence[bytes]:
-        """The text of a field in each line; nothing if one is more than spaces and a word that ends it."""
+        """Text of a field in each line; empty if one is not a single word."""
         if b" " in chunk[field.stop - 1 :: len(self.line)]:
             return ()
         width = field.stop - field.start + 1
@@ -305,7 +307,7 @@ class Even(NamedTuple):
         return values if len(values) == lines else ()
 
     def _is_alike(self, chunk: bytes, lines: int) -> bool:
-        """True if lines differ in values only."""
+        """True if the lines differ only in their values."""
         line, length = self.line, len(self.line)
         return (
             all(chunk[at::length] == line[at : at + 1] * lines for at in self.same)
@@ -314,20 +316,20 @@ class Even(NamedTuple):
         )
 
     def _counts(self, chunk: bytes, lines: int) -> bool:
-        """True if all steps have as many digits, and nothing but spaces before them."""
+        """True if all steps have equally many digits, with spaces before."""
         places = [chunk[at :: len(self.line)] for at in range(self.step.start, self.step.stop)]
         digits = [place.isdigit() for place in places]
         spaces = digits.count(False)
         return digits[-1] and not any(digits[:spaces]) and places[:spaces] == [b" " * lines] * spaces
 
     def _stays(self, field: Field, chunk: bytes, lines: int) -> bool:
-        """True if a value is the same in all lines; the last digit changes first."""
+        """True if a value is equal in all lines."""
         line, length = self.line, len(self.line)
         places = range(field.stop - 1, field.start - 1, -1)
         return all(chunk[at::length] == line[at : at + 1] * lines for at in places)
 
     def parts(self, chunk: bytes) -> Iterator[tuple[bytes, bool]]:
-        """The chunk in parts, each with whether all its lines are of this length; few parts."""
+        """Chunk in parts, with True for those whose lines all have this length."""
         length, at, odd, begun = len(self.line), 0, 0, 0
         while at < len(chunk) and odd <= _MOST_ODD:
             ends = chunk[at + length - 1 :: length]
@@ -346,7 +348,7 @@ class Even(NamedTuple):
 
 
 def even_of(line: bytes, shape: Shape) -> Even | None:
-    """The places of a line that is of a shape; None where it is too unusual."""
+    """Positions of the values in a line of a known shape; None if it is too irregular."""
     heads = list(shape.head.whole.finditer(line))
     pieces = line[:-1].split(shape.mark)
     if len(heads) != 1 or len(pieces) != shape.width:
@@ -370,6 +372,7 @@ def even_of(line: bytes, shape: Shape) -> Even | None:
 
 
 def _fields_of(line: bytes, pieces: Sequence[bytes], shape: Shape) -> tuple[list[Field], set[int]]:
+    """Byte range of each value in a line, and the positions that may vary freely."""
     begins = [0]
     for piece in pieces:
         begins.append(begins[-1] + len(piece) + len(shape.mark))
@@ -400,12 +403,12 @@ _FLAGS = {b"True": 1.0, b"False": 0.0}
 
 
 def plain_steps(groups: Sequence[Sequence[bytes]]) -> list[int]:
-    """The steps of a form whose first group says them."""
+    """Steps of a form whose first group is the step."""
     return list(map(int, groups[0]))
 
 
 def piped_value(name: bytes, wanted: bool) -> bytes:
-    """The expression of a column between bars, and whether its value is asked for."""
+    """Pattern of a column between bars, capturing if `wanted`."""
     return b" *" + re.escape(name) + (rb": *([^ |\n]*) *\|" if wanted else rb":[^|\n]*\|")
 
 
@@ -478,7 +481,7 @@ class Lines:
         return len(self.steps)
 
     def take(self, chunk: bytes, first: int, file: str) -> None:
-        """Read the lines of a chunk whose first line has the number `first`."""
+        """Read the training lines of a chunk that starts at line `first` of the file."""
         start = self.form.start
         if start and start in chunk:
             *before, chunk = chunk.split(start)
@@ -489,6 +492,7 @@ class Lines:
         self._take(chunk, first, file)
 
     def _take(self, chunk: bytes, first: int, file: str) -> None:
+        """Read a chunk at once if all lines fit the known pattern, else line by line."""
         marked = max(map(chunk.count, self.form.marks))
         if not marked:
             return
@@ -509,7 +513,7 @@ class Lines:
                     self.problems.append(problem(say.unparsable(why=why, text=excerpt(line)), file, number))
 
     def take_last(self, line: bytes, number: int, file: str) -> bool:
-        """Read a last line that has no line end; False where it is a training line that was cut off."""
+        """Read a last line without line end; False if it is a truncated training line."""
         if not self._looks(line):
             return self.form.begun.search(line) is None
         if self._head.search(line) is None or not self.form.ended.search(line):
@@ -518,10 +522,11 @@ class Lines:
         return True
 
     def _looks(self, line: bytes) -> bool:
+        """True if a line contains one of the form's marks."""
         return any(mark in line for mark in self.form.marks)
 
     def _take_at_once(self, chunk: bytes, first: int, marked: int) -> bool:
-        """Take all lines of a chunk with the pattern; nothing is taken where it misses one."""
+        """Read all lines of a chunk by one pattern; takes nothing and returns False if it misses one."""
         pattern = self._pattern
         if pattern is None:
             return False
@@ -545,7 +550,7 @@ class Lines:
         return True
 
     def take_alike(self, chunk: bytes, first: int, count: int) -> bool:
-        """Take a chunk of nothing but so many lines of the shape of one read before; False where one is not."""
+        """Read a chunk of `count` lines that all have a known shape; False if one differs."""
         if self._shape is None or (self.form.suspicious and self.form.suspicious in chunk):
             return False
         parts = self._parts(chunk)
@@ -560,7 +565,7 @@ class Lines:
         return True
 
     def _parts(self, chunk: bytes) -> list[Taken] | None:
-        """The lines of a chunk, those of one length at once; None where one is of another shape."""
+        """Values of the chunk's lines, grouped by line length; None if one has another shape."""
         assert self._shape is not None
         chunks: list[Taken] = []
         even = self._even
@@ -576,7 +581,7 @@ class Lines:
         return chunks
 
     def _of_part(self, taken: Taken) -> list[tuple[str, array[float]]] | None:
-        """The values of a part; None where one of them is none."""
+        """Columns of a part; None if a value is not a number."""
         found: list[tuple[str, array[float]]] = []
         for name, (value, texts) in taken.columns.items():
             values = self._values(texts, one_by_one=False) if texts else array("d", [value]) * taken.lines
@@ -586,7 +591,7 @@ class Lines:
         return found
 
     def _shape_of(self, line: bytes) -> Shape | None:
-        """The shape of the line that was taken last."""
+        """Shape of the line read last."""
         names = [name.decode("utf-8", "replace") for name in self._names]
         last = next((name for name in self.form.last if name in names), "")
 
@@ -597,6 +602,7 @@ class Lines:
         return shape_of(line, self._head, self.form.separator.strip(), last.encode(), name_and_value)
 
     def _append(self, rows: list[tuple[bytes, ...]], numbers: Sequence[int], *, one_by_one: bool) -> bool:
+        """Add rows of texts as numbers; False, adding nothing, if a value is not one."""
         columns = list(zip(*rows, strict=True))
         new_columns: list[tuple[str, array[float]]] = []
         for name, column in zip(self._wanted, columns[self._groups :], strict=True):
@@ -615,6 +621,7 @@ class Lines:
     def _extend(
         self, heads: Sequence[Sequence[bytes]], numbers: Sequence[int], found: list[tuple[str, array[float]]]
     ) -> None:
+        """Add steps, line numbers and columns; new columns are padded for earlier rows."""
         before = len(self.steps)
         self.steps.extend(self.form.steps(heads))
         self.numbers.extend(numbers)
@@ -625,7 +632,7 @@ class Lines:
             column_of.extend(values)
 
     def _values(self, column: Sequence[bytes], *, one_by_one: bool) -> array[float] | None:
-        """The numbers of a column; None where one of them is none."""
+        """Numbers of a column; None if a text is not one."""
         if not one_by_one:
             try:
                 values = _floats(column)
@@ -644,6 +651,7 @@ class Lines:
         return array("d", map(numbers.__getitem__, column))
 
     def _number(self, text: bytes) -> float | None:
+        """Number in a text; absent for known placeholders, None if it is not one."""
         text = text.strip()
         if text in _NOTHING or text in self.form.nothing:
             return ABSENT
@@ -653,7 +661,7 @@ class Lines:
             return _FLAGS.get(text)
 
     def _learn(self, chunk: bytes) -> bool:
-        """Add the columns of the first few readable lines that the pattern does not know."""
+        """Extend the pattern by columns of some readable lines; True if it changed."""
         for found in self._head.finditer(chunk):
             end = chunk.find(b"\n", found.end())
             rest = chunk[found.end() : end if end >= 0 else len(chunk)]
@@ -664,11 +672,12 @@ class Lines:
         return False
 
     def _knows(self, names: list[bytes]) -> bool:
+        """True if the pattern has these columns in this order."""
         known = iter(self._names)
         return all(name in known for name in names)
 
     def _merge(self, names: list[bytes]) -> None:
-        """One order of columns that every layout seen is a part of, as far as there is one."""
+        """Add a line's new columns to the known order and rebuild the pattern."""
         merged = list(self._names)
         at = 0
         for name in names:
@@ -698,12 +707,12 @@ class Lines:
         self._pattern = re.compile(b"".join(parts))
 
     def _column_name(self, name: str) -> str | None:
-        """Our name for a column; None if the column is of no use."""
+        """Unified name of a column; None if it is not needed."""
         known = self.form.known.get(name)
         return known or (own_name(name) if is_metric(name) else None)
 
     def _layout(self, rest: bytes) -> list[bytes]:
-        """The names of a line's columns; nothing where the line is not whole."""
+        """Column names of a line; empty if the line is incomplete."""
         names: list[bytes] = []
         for piece in _NOT_HERE.sub(b"N/A", rest).removeprefix(self.form.separator).split(self.form.separator):
             name, colon, value = piece.partition(b":")
@@ -714,7 +723,7 @@ class Lines:
         return names if texts & set(self.form.last) else []
 
     def _one(self, line: bytes, number: int) -> Words | None:
-        """Take one line, which may hold several training lines glued together; why not, where it cannot be."""
+        """Read one line, which may be several joined training lines; returns the reason if it cannot."""
         heads = list(self._head.finditer(line))
         if not heads:
             return say.line_has_no_step()
@@ -735,7 +744,7 @@ class Lines:
         return None
 
     def padded_columns(self) -> dict[str, array[float]]:
-        """All columns, each as long as there are steps."""
+        """All columns, padded to the number of steps."""
         count = len(self.steps)
         for values in self.columns.values():
             values.extend([ABSENT] * (count - len(values)))
@@ -747,7 +756,7 @@ def _last_line(chunk: bytes) -> bytes:
 
 
 def _floats(texts: Sequence[bytes]) -> list[float]:
-    """The numbers of many texts; each text once, where they seem to be the same few."""
+    """Numbers of many texts; repeated texts are converted once."""
     if len(set(texts[:_SAMPLE])) < _SAMPLE // 2:
         numbers = {text: float(text) for text in set(texts)}
         return list(map(numbers.__getitem__, texts))
@@ -755,6 +764,7 @@ def _floats(texts: Sequence[bytes]) -> list[float]:
 
 
 def _with_lines(pattern: re.Pattern[bytes], chunk: bytes, first: int) -> tuple[list[tuple[bytes, ...]], array[int]]:
+    """Matches of a pattern in a chunk, with the line number of each."""
     rows: list[tuple[bytes, ...]] = []
     numbers = array("q")
     before, number = 0, first

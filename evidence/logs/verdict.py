@@ -170,6 +170,7 @@ def judge(
 def _criteria_of(
     experiment: Experiment, a: Run, b: Run, aligned: Alignment, found: Departure, band: Alignment | None, shift: int
 ) -> list[Criterion]:
+    """Criteria that an experiment applies to two aligned runs."""
     loss = aligned.loss
     if experiment == "lr-zero":
         return _lr_zero(a, b, aligned)
@@ -195,7 +196,7 @@ def _criteria_of(
 
 
 def _local_norms_missing(norms: Matching | None) -> Iterator[Gap]:
-    """The local norms of steps 1 and 2, as far as no parameter has them on both sides."""
+    """Gap if no parameter has local norms of the first steps on both sides."""
     matched: set[int] = set() if norms is None else {row.step for row in norms.rows}
     if norms is None or (not matched and not norms.reason):
         yield Gap("local_norms", "local norms", say.in_neither_log())
@@ -206,6 +207,7 @@ def _local_norms_missing(norms: Matching | None) -> Iterator[Gap]:
 
 
 def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Criterion]:
+    """Criterion on the number of compared steps; empty if there are enough."""
     needed = NEEDED.get(experiment, 0)
     least = needed if asked is None else asked
     count = sum(loss.windows)  # a mean over several steps counts each of them
@@ -219,6 +221,7 @@ def _length(experiment: Experiment, loss: Pair, asked: int | None) -> list[Crite
 
 
 def _sample_alignment(grounds: Grounds) -> list[Criterion]:
+    """Criterion on the samples' order: the loss curves must move together at the same steps."""
     found = grounds.beside
     if found is None:
         return []
@@ -235,7 +238,7 @@ def _sample_alignment(grounds: Grounds) -> list[Criterion]:
 def _weights(
     experiment: Experiment, a: Run, b: Run, aligned: Alignment, norms: Matching | None, grounds: Grounds
 ) -> Criterion | None:
-    """The criterion of equal initial weights; None if nothing tells and nothing depends on it."""
+    """Criterion of equal initial weights; None for experiments that do not need it."""
     if experiment in ("repeat", "lr-zero"):
         return None  # every step is compared by itself: other weights cannot agree a thousand times
     sums = _Sums.of(a, b)
@@ -274,21 +277,22 @@ class _Sums(NamedTuple):
 
     @staticmethod
     def of(a: Run, b: Run) -> _Sums | None:
-        """The sums that both logs print; None if one prints nothing."""
+        """Weight checksums that both logs print; None if one prints none."""
         one, other = a.beginning.checksum.split("/"), b.beginning.checksum.split("/")
         return _Sums(one[0], other[0], (one[1], other[1])) if len(one) == len(other) == 2 else None
 
     @property
     def is_rounded_once(self) -> bool:
-        """True if one run alone keeps its weights in bfloat16, whose float32 bits are all multiples of 65,536."""
+        """True if only one run's weights are bfloat16 values, whose float32 bits are multiples of 65,536."""
         return self.a.endswith("0000") != self.b.endswith("0000")
 
     @property
     def is_padded(self) -> bool:
-        """True if the runs differ in their number of parameters, as with a padded vocabulary."""
+        """True if the runs count different numbers of parameters, as a padded vocabulary causes."""
         return self.numbers[0] != self.numbers[1]
 
     def explanation(self) -> Words:
+        """Message on why the checksums differ."""
         counts = [f"{int(count):,}" for count in self.numbers]
         if self.is_rounded_once:
             return say.weights_rounded()
@@ -296,13 +300,14 @@ class _Sums(NamedTuple):
 
 
 def _why_unproven(shares: Sequence[float], sums: _Sums | None) -> Words:
+    """Message on why equal initial weights are not proven."""
     if shares:
         return say.weights_norms_rough(share=percent(shares[-1]))
     return say.weights_unproven() if sums is None else sums.explanation()
 
 
 def _settings_criteria(experiment: Experiment, settings: Settings | None) -> list[Criterion]:
-    """The criterion that both configurations are equal; if none were named, a note that they were not compared.
+    """Criterion of equal configurations; without configurations a note, except for a repetition.
 
     A repetition gets no note, either: every digit of it is compared.
     """
@@ -322,7 +327,7 @@ def _settings_criteria(experiment: Experiment, settings: Settings | None) -> lis
 
 
 def _unproven(grounds: Grounds, said: Words | None) -> Criterion | None:
-    """Nothing shows equal weights; a record that was given says best why."""
+    """Criterion for weights whose equality nothing shows; None if no criterion is due."""
     if grounds.record is not None:
         said = grounds.record
     return None if said is None else Criterion("weights", "undecided", said)
@@ -342,7 +347,7 @@ def _rates(rate: Pair, units: tuple[int | None, ...]) -> list[Criterion]:
 
 
 def _first_norms(norm: Pair) -> list[Criterion]:
-    """The global norms of the first two steps: the gradients as a whole."""
+    """Criterion on the global gradient norms of the first two steps."""
     found: list[Criterion] = []
     for step, a, b in islice(zip(norm.steps, norm.a, norm.b, strict=True), 4):
         if step in FIRST_STEPS:
@@ -358,7 +363,7 @@ def _first_norms(norm: Pair) -> list[Criterion]:
 def _conclude(
     experiment: Experiment, criteria: list[Criterion], gaps: Sequence[Gap], found: Departure, count: int
 ) -> Verdict:
-    """The verdict: what failed, what is open, and what was not compared."""
+    """Verdict from failed and open criteria and from what was not compared."""
     failed = [criterion for criterion in criteria if criterion.decides and criterion.status == "fail"]
     open_ones = [criterion for criterion in criteria if criterion.decides and criterion.status == "undecided"]
     partly, wholly = split_by_weight(gaps, experiment)
@@ -378,7 +383,7 @@ def _conclude(
 
 
 def overall_answer(verdicts: Sequence[Verdict], alone: Sequence[Criterion] = ()) -> Answer:
-    """The answer over several runs beside one benchmark, or over a single log."""
+    """Answer for several runs against one benchmark, or for a single log."""
     answers = {verdict.answer for verdict in verdicts}
     if "mismatch" in answers or any(criterion.status == "fail" for criterion in alone):
         return "mismatch"
@@ -394,6 +399,7 @@ def _labels(criteria: Sequence[Criterion], unseen: Sequence[Unseen] = ()) -> Wor
 
 
 def _usable(*runs: Run) -> list[Criterion]:
+    """Criteria that all losses are finite and the logs readable."""
     criteria: list[Criterion] = []
     for run in runs:
         steps = run.bad_steps
@@ -411,7 +417,7 @@ def _usable(*runs: Run) -> list[Criterion]:
 
 
 def _update_criteria(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterion]:
-    """Criteria of runs that never updated their weights: if every step was skipped, nothing was trained."""
+    """Undecided criterion for each run that skipped the update at every compared step."""
     criteria: list[Criterion] = []
     whole = bool(steps) and steps[-1] - steps[0] == len(steps) - 1  # they rise
     wanted = range(steps[0], steps[-1] + 1) if whole else set(steps)
@@ -427,6 +433,7 @@ def _update_criteria(runs: Sequence[Run], steps: Sequence[int]) -> list[Criterio
 
 
 def _too_few(aligned: Alignment, least: int) -> Criterion:
+    """Criterion for too few common steps."""
     count = aligned.loss.size
     if aligned.uncovered:
         said = say.not_averaged(count=aligned.uncovered)
@@ -448,6 +455,7 @@ def _within(size: float, share: float, limits: tuple[float, float]) -> bool:
 
 
 def _loss_at(loss: Pair, row: int, name: str) -> Criterion:
+    """Criterion that the losses of one row agree."""
     a, b, step = loss.a[row], loss.b[row], loss.steps[row]
     size, share = _difference(a, b)
     window = loss.windows[row]
@@ -465,18 +473,21 @@ def _loss_at(loss: Pair, row: int, name: str) -> Criterion:
 
 
 def _second(loss: Pair) -> list[Criterion]:
+    """Criterion on the second loss, if its step follows the first directly."""
     if loss.size < 2 or loss.steps[1] != loss.steps[0] + 1:
         return []
     return [_loss_at(loss, 1, "second loss")._replace(decides=False)]
 
 
 def _finite_pairs(pair: Pair) -> list[tuple[float, float]]:
+    """Pairs in which both values are finite."""
     if math.isfinite(sum(pair.a)) and math.isfinite(sum(pair.b)):
         return list(zip(pair.a, pair.b, strict=True))
     return [(a, b) for a, b in zip(pair.a, pair.b, strict=True) if math.isfinite(a) and math.isfinite(b)]
 
 
 def _mean_loss(loss: Pair) -> Criterion:
+    """Criterion on the mean difference of the losses."""
     pairs = _finite_pairs(loss)
     if not pairs:
         return Criterion("mean loss", "undecided", say.none_finite())
@@ -493,6 +504,7 @@ def _mean_loss(loss: Pair) -> Criterion:
 
 
 def _mean_norm(norm: Pair) -> Criterion:
+    """Criterion on the mean difference of the gradient norms."""
     pairs = _finite_pairs(norm)
     if not pairs:
         return Criterion("mean norm", "info", say.no_norm())
@@ -502,7 +514,7 @@ def _mean_norm(norm: Pair) -> Criterion:
 
 
 def _gap(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """Mean height of B above A, and their distance as a share."""
+    """Mean of B minus A, and their difference as a share."""
     above = math.fsum(b - a for a, b in pairs if b > a) / len(pairs)
     below = math.fsum(a - b for a, b in pairs if b < a) / len(pairs)
     gap = above - below
@@ -514,7 +526,7 @@ def _gap(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def _late(loss: Pair) -> list[Criterion]:
-    """The gap of the last tenth, where there is one to speak of."""
+    """Criterion on the last tenth of the losses, if these differ."""
     count = max(LATE_FEWEST // 2, int(loss.size * LATE_SHARE))
     if loss.size < LATE_FEWEST:
         return []
@@ -537,6 +549,7 @@ def _late(loss: Pair) -> list[Criterion]:
 
 
 def _lasting_difference(loss: Pair, found: Departure) -> Criterion:
+    """Criterion that the losses do not stay apart from some step on."""
     if found.apart is None:
         return Criterion("apart", "pass", say.together())
     row = found.apart
@@ -548,7 +561,7 @@ def _lasting_difference(loss: Pair, found: Departure) -> Criterion:
 
 
 def _first_steps(loss: Pair) -> list[Criterion]:
-    """Stage 2: the first loss says whether the forward pass agrees, the second whether the update does."""
+    """Criteria of the first two losses: the forward pass, then the update."""
     rows = {step: row for row, step in enumerate(loss.steps[:4])}
     found: list[Criterion] = []
     for step, name in ((1, "first loss"), (2, "second loss")):
@@ -561,6 +574,7 @@ def _first_steps(loss: Pair) -> list[Criterion]:
 
 
 def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
+    """Criteria of a run with learning rate 0: rates, losses and norms."""
     found = [_rate_zero(a, b), _every("every loss", say.zero_loss, aligned.loss, LR_ZERO_LOSS)]
     if aligned.norm.size:
         found.append(_every("every norm", say.zero_norm, aligned.norm, LR_ZERO_NORM))
@@ -570,7 +584,7 @@ def _lr_zero(a: Run, b: Run, aligned: Alignment) -> list[Criterion]:
 
 
 def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
-    """Every other metric that both logs print; only a repetition has a limit for them."""
+    """Criteria on other metrics that both logs print; only a repetition has limits for them."""
     found: list[Criterion] = []
     for metric in metrics(a, b, shift):
         values = {"a": f"{metric.mean_a:g}", "b": f"{metric.mean_b:g}", "count": f"{metric.lines:,}"}
@@ -585,7 +599,7 @@ def _metrics(a: Run, b: Run, shift: int, *, decides: bool) -> list[Criterion]:
 
 
 def _iterations(a: Run, b: Run, shift: int, *, decides: bool) -> Iterator[Criterion]:
-    """Batches of another size and other skipped steps: no repetition, and for the rest a part that is not the same."""
+    """Criteria on counts such as batch size and skipped steps."""
     for one in count_differences(a, b, shift):
         values = {"a": f"{one.a:g}", "b": f"{one.b:g}", "step": f"{one.step:,}", "count": f"{one.lines:,}"}
         said = say.iterations_apart(column=one.name, **values)
@@ -593,6 +607,7 @@ def _iterations(a: Run, b: Run, shift: int, *, decides: bool) -> Iterator[Criter
 
 
 def _repetition(aligned: Alignment) -> list[Criterion]:
+    """Criteria of a repeated run: every digit of losses and norms is equal."""
     found = [_every("every loss", say.zero_loss, aligned.loss, 0.0)]
     if aligned.norm.size:
         found.append(_every("every norm", say.zero_norm, aligned.norm, 0.0))
@@ -600,6 +615,7 @@ def _repetition(aligned: Alignment) -> list[Criterion]:
 
 
 def _rate_zero(a: Run, b: Run) -> Criterion:
+    """Criterion that all printed learning rates are 0."""
     printed = False
     for run in (a, b):
         for step, rate in zip(run.steps, run.column(LEARNING_RATE), strict=True):
@@ -614,6 +630,7 @@ def _rate_zero(a: Run, b: Run) -> Criterion:
 
 
 def _every(name: str, sentence: Callable[..., Words], pair: Pair, limit: float) -> Criterion:
+    """Criterion that every value of a pair differs by at most a limit."""
     worst, beyond = -1, 0
     largest = -1.0
     for row, (a, b) in enumerate(zip(pair.a, pair.b, strict=True)):
@@ -636,6 +653,7 @@ def _every(name: str, sentence: Callable[..., Words], pair: Pair, limit: float) 
 
 
 def _band_criteria(aligned: Alignment, band: Alignment) -> list[Criterion]:
+    """Criteria that differences stay within those of two runs of the benchmark."""
     loss, own = same_windows(aligned.loss, band.loss)
     found = [_in_band("band", loss, own, _ROUNDING)]
     if aligned.norm.size and band.norm.size:
@@ -647,7 +665,7 @@ def _band_criteria(aligned: Alignment, band: Alignment) -> list[Criterion]:
 
 
 def _beyond_the_band(aligned: Alignment, band: Alignment) -> Iterator[Gap]:
-    """The steps for which the two runs of the benchmark have no difference of their own."""
+    """Gap for steps that the benchmark's two runs do not both have."""
     loss, own = same_windows(aligned.loss, band.loss)
     for name, pair, ours in (("loss", loss, own), ("grad norm", aligned.norm, band.norm)):
         steps = set(ours.steps)
@@ -658,7 +676,7 @@ def _beyond_the_band(aligned: Alignment, band: Alignment) -> Iterator[Gap]:
 
 
 def _in_band(name: str, pair: Pair, band: Pair, rounding: float) -> Criterion:
-    """The share of steps whose difference is no larger than the benchmark's largest one around them."""
+    """Criterion on the share of steps that differ no more than the benchmark's own runs nearby."""
     own = list(map(abs, map(sub, band.b, band.a)))
     limits = dict(zip(band.steps, _largest_around(own, BAND_REACH), strict=True))
     inside = count = 0
@@ -705,7 +723,7 @@ def _largest_around(values: list[float], reach: int) -> list[float]:
 
 
 def _around_zero(pair: Pair, band: Pair) -> Criterion:
-    """The criterion that the difference goes up and down around zero, as the benchmark's own does."""
+    """Criterion that the differences lie on both sides of zero, as the benchmark's own do."""
     differences = [b - a for a, b in _finite_pairs(pair)]
     own = [b - a for a, b in _finite_pairs(band)]
     if not differences or not own:
@@ -721,6 +739,7 @@ def _around_zero(pair: Pair, band: Pair) -> Criterion:
 
 
 def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
+    """Criteria on gradient norms of single parameters."""
     if norms.reason:
         if norms.reason == "one-side" and not decides:
             return []
@@ -751,6 +770,7 @@ def _local_norms(norms: Matching, *, decides: bool) -> list[Criterion]:
 
 
 def _match_failure(norms: Matching) -> Words:
+    """Message on why local norms could not be matched."""
     a, b = norms.counts
     if norms.reason == "other-count":
         return say.norms_other_count(a=a, b=b)
@@ -764,7 +784,7 @@ RATE_ROUNDING = 1e-5
 
 
 def rate_units(a: Run, b: Run, *, exactly: bool) -> tuple[int | None, ...]:
-    """With how many digits both logs print rates; of equal ones every digit counts in a repetition."""
+    """Number of printed digits of each log's rates; None counts every digit."""
     units = a.rate_digits, b.rate_digits
     return (None, None) if exactly and units[0] == units[1] else units
 
@@ -797,5 +817,5 @@ def _half_a_unit(value: float, digits: int | None) -> float:
 
 
 def usable_alone(run: Run) -> tuple[Criterion, ...]:
-    """The criteria that a single log has to meet."""
+    """Criteria for a single log: finite values and readable lines."""
     return (*_usable(run), *_update_criteria((run,), run.steps))

@@ -77,7 +77,7 @@ class Correlation(NamedTuple):
 
 
 def correlate(a: Mapping[int, float], b: Mapping[int, float], now: int = 0) -> Correlation | None:
-    """The best correlation of two curves at every shift within reach; None if there is too little to tell.
+    """Best correlation of two loss curves over all shifts; None with too few steps.
 
     `a` and `b` are losses by step, without the steps that have none; `now` is the shift of the present alignment.
     """
@@ -91,7 +91,7 @@ def correlate(a: Mapping[int, float], b: Mapping[int, float], now: int = 0) -> C
 
 
 def _bends(values: Mapping[int, float]) -> dict[int, float]:
-    """The second differences of a curve, where a trend does not count, cut at some times their usual size."""
+    """Second differences of a curve, which ignore trends; outliers are cut."""
     steps = list(values)[:MOST_ROWS]
     found = {
         step: values[step - 1] - 2 * values[step] + values[step + 1]
@@ -105,11 +105,13 @@ def _bends(values: Mapping[int, float]) -> dict[int, float]:
 
 
 def _notable(values: Mapping[int, float], bends: Mapping[int, float]) -> bool:
+    """True if a curve's bends stand out from its level."""
     level = median(abs(values[step]) for step in bends)
     return median(map(abs, bends.values())) / math.sqrt(6) > _NOTABLE * level
 
 
 def _correlation(a: Mapping[int, float], b: Mapping[int, float], shift: int) -> float | None:
+    """Correlation of both curves' bends at a shift; None with too few common steps."""
     common = [step for step in a if step + shift in b]
     if len(common) < FEWEST_ROWS:
         return None
@@ -119,7 +121,7 @@ def _correlation(a: Mapping[int, float], b: Mapping[int, float], shift: int) -> 
 
 
 def beginning_agrees(loss: Pair, norm: Pair) -> bool:
-    """True if the first common steps have the losses and norms that equal weights and samples give."""
+    """True if the first common steps fit equal weights and samples, by losses and norms."""
     if not loss.size or not norm.size or loss.steps[0] != norm.steps[0]:
         return False
     return all(
@@ -157,12 +159,12 @@ class Gap(NamedTuple):
     why: Words
 
     def weight(self, experiment: str) -> str | None:
-        """The best verdict that it leaves; None if the experiment does not ask for it."""
+        """Best verdict that this gap permits; None if the experiment does not need the data."""
         return GAPS[self.kind].get(experiment)
 
 
 def split_by_weight(gaps: Iterable[Gap], experiment: str) -> tuple[tuple[Unseen, ...], tuple[Unseen, ...]]:
-    """The gaps that make a verdict partial, and those that leave it undecided."""
+    """Gaps that make a verdict partial, and those that make it undecided."""
     by_weight: dict[str | None, list[Unseen]] = {PARTIAL: [], UNDECIDED: [], None: []}
     for gap in gaps:
         by_weight[gap.weight(experiment)].append(Unseen(gap.what, *gap.why.both()))
@@ -170,7 +172,7 @@ def split_by_weight(gaps: Iterable[Gap], experiment: str) -> tuple[tuple[Unseen,
 
 
 def gaps_between(experiment: str, a: Run, b: Run, aligned: Alignment, shift: int = 0) -> Iterator[Gap]:
-    """The gaps of two aligned runs."""
+    """Gaps of two aligned runs: columns and steps that were not compared."""
     for run in (a, b):
         if run.replaced:
             yield Gap("replaced", f"{run.replaced:,} lines of {run.name}", say.lines_replaced())
@@ -208,12 +210,14 @@ class _Rows(NamedTuple):
 
 
 def _compared_rows(a: Run, b: Run, loss: Pair, shift: int) -> _Rows:
+    """Rows of both runs whose losses were compared."""
     if a.steps == loss.steps and b.steps == loss.steps and not shift:
         return _Rows(range(loss.size), range(loss.size))
     return _Rows(_rows_at(a, loss.steps, 0), _rows_at(b, loss.steps, shift))
 
 
 def _rows_at(run: Run, steps: Sequence[int], shift: int) -> list[int]:
+    """Rows of a run at these steps plus a shift."""
     places = {step: row for row, step in enumerate(run.steps)}
     return [places[step + shift] for step in steps]
 
@@ -221,7 +225,7 @@ def _rows_at(run: Run, steps: Sequence[int], shift: int) -> list[int]:
 def _of_column(
     kind: Literal["grad_norm", "rate"], name: str, runs: tuple[Run, Run], rows: _Rows, pair: Pair
 ) -> Iterator[Gap]:
-    """A judged column that is not there, or not in every line whose loss was compared."""
+    """Gap if a judged column is absent, or absent in some compared lines."""
     shown = name.replace("_", " ")
     if not pair.size:
         if kind == "rate" and not any(run.has(name) for run in runs):
@@ -242,7 +246,7 @@ def _of_column(
 
 
 def _ends_of_one_log(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
-    """The steps of a run before and after those of the other; a shift by itself leaves some."""
+    """Gap for steps of one run before or after those of the other."""
     first, last = loss.steps[0] - loss.windows[0], loss.steps[-1]
     for run, moved in ((a, 0), (b, shift)):
         if max(run.steps) - moved > last or min(run.steps) - moved <= first:
@@ -252,7 +256,7 @@ def _ends_of_one_log(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
 
 
 def _missing_steps(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
-    """The steps between the first and the last compared loss that no compared loss covers."""
+    """Gap for steps inside the compared range that no compared loss covers."""
     before, missing = loss.steps[0], 0
     first: tuple[int, int] | None = None
     if loss.steps[-1] - before == loss.size - 1:
@@ -271,7 +275,7 @@ def _missing_steps(a: Run, b: Run, loss: Pair, shift: int) -> Iterator[Gap]:
 
 
 def _skipped_between(run: Run, loss: Pair, shift: int) -> set[int]:
-    """The steps without a loss because the run skipped them: counted elsewhere, and nothing is missing."""
+    """Steps without a loss because the run skipped them, which are no gap."""
     skipped = run.columns.get(SKIPPED)
     if skipped is None:
         return set()
@@ -285,6 +289,7 @@ def _skipped_between(run: Run, loss: Pair, shift: int) -> set[int]:
 
 
 def _column(name: str, a: Run, b: Run, rows: _Rows) -> Gap | None:
+    """Gap of a column that only one run prints in some lines; None if equal."""
     ours, theirs = a.column(name), b.column(name)
     if ABSENT not in ours and ABSENT not in theirs:
         return None
@@ -310,7 +315,7 @@ class Metric(NamedTuple):
 
 
 def metrics(a: Run, b: Run, shift: int = 0) -> Iterator[Metric]:
-    """The metrics that both runs have and nothing else judges."""
+    """Differences of metrics that both runs print and no other criterion covers."""
     shared = [name for name in a.columns if name not in _JUDGED and name in b.columns]
     if not shared:
         return
@@ -331,6 +336,7 @@ def metrics(a: Run, b: Run, shift: int = 0) -> Iterator[Metric]:
 
 
 def _metric(name: str, values: list[tuple[float, float, int]]) -> Metric:
+    """Metric with its number of values, largest relative difference and first differing step."""
     count = len(values)
     shares = [_relative_difference(one, two) for one, two, _ in values]
     first = next((step for (_, _, step), share in zip(values, shares, strict=True) if share), None)
@@ -362,7 +368,7 @@ class CountDifference(NamedTuple):
 
 
 def count_differences(a: Run, b: Run, shift: int = 0) -> Iterator[CountDifference]:
-    """The counts that both runs print and that differ."""
+    """Printed counts that differ between both runs."""
     together = not shift and a.steps == b.steps
     for name in _COUNTED:
         if not (a.has(name) and b.has(name)) or (together and a.column(name) == b.column(name)):
@@ -373,7 +379,7 @@ def count_differences(a: Run, b: Run, shift: int = 0) -> Iterator[CountDifferenc
 
 
 def _different(name: str, a: Run, b: Run, shift: int) -> Iterator[tuple[int, float, float]]:
-    """The common lines in which a count differs: step and both values."""
+    """Step and both values of each common line in which a count differs."""
     rows = {step - shift: row for row, step in enumerate(b.steps)}
     ours, theirs = a.column(name), b.column(name)
     for row, step in enumerate(a.steps):

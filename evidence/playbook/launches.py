@@ -75,7 +75,7 @@ class Settings(NamedTuple):
 
     @property
     def stand_ins(self) -> list[str]:
-        """Names of the values that nobody has given yet."""
+        """Names of values that are still placeholders."""
         values = {
             "megatron.source": self.megatron.source,
             "mindformers.source": self.mindformers.source,
@@ -91,7 +91,7 @@ _PLACES = {
 
 
 def settings_text(settings: Settings) -> str:
-    """The file."""
+    """Content of the settings file."""
     lines = [f"# {said}" for said in say.settings_comment().both()]
     lines += ["[data]", f"tokenizer = {_toml_text(settings.tokenizer)}", "", "[data.paths]"]
     lines += [f"{_toml_text(name)} = {_toml_text(value)}" for name, value in settings.paths.items()]
@@ -105,7 +105,7 @@ def settings_text(settings: Settings) -> str:
 
 
 def settings_of(content: Mapping[str, object], paths: Mapping[str, str]) -> Settings:
-    """The settings that a parsed file gives; a path of the pair's data that it does not name is kept as it is."""
+    """Settings in a parsed file; data paths that it omits stay as they are."""
     usual = Settings()
     known = {"data": {"tokenizer", "paths"}, "weights": {"aligned", "whole", "form"}}
     known |= {name: {"source", "devices_per_node", "launch"} for name in ("megatron", "mindformers")}
@@ -132,7 +132,7 @@ def settings_of(content: Mapping[str, object], paths: Mapping[str, str]) -> Sett
 
 
 def _read_machines(name: str, table: Mapping[str, object], usual: Machines) -> Machines:
-    """One framework's source tree, devices of a node and launch line, checked."""
+    """Checked source tree, devices for each node and launch line of one framework."""
     count = table.get("devices_per_node", usual.devices_per_node)
     if type(count) is not int or count < 1:
         raise SettingsError(say.is_no_count(key=f"{name}.devices_per_node", value=count))
@@ -147,11 +147,12 @@ def _read_machines(name: str, table: Mapping[str, object], usual: Machines) -> M
 
 
 def fill_places(line: str, values: Mapping[str, str]) -> str:
-    """A launch line with its places filled; every other brace, as in `${HOME}`, stays."""
+    """Launch line with its placeholders filled; other braces, as in `${HOME}`, stay."""
     return re.sub(r"(?<!\$)\{(\w+)\}", lambda found: values.get(found[1], found[0]), line)
 
 
 def _table(content: Mapping[str, object], name: str) -> Mapping[str, object]:
+    """Section of the settings as a table; SettingsError if it is not one."""
     found = content.get(name, {})
     if not isinstance(found, dict):
         raise SettingsError(say.has_no_section(section=name))
@@ -159,6 +160,7 @@ def _table(content: Mapping[str, object], name: str) -> Mapping[str, object]:
 
 
 def _word(key: str, value: object) -> str:
+    """Value if it is a usable path word; SettingsError otherwise."""
     if not isinstance(value, str) or not _WORD.fullmatch(value) or value.startswith("-"):
         raise SettingsError(say.is_no_path(key=key))
     return value
@@ -189,7 +191,7 @@ class Layout(NamedTuple):
     """Options that name the version and the graph that the pairs are written for; the usual ones without them."""
 
     def path_of(self, path: str) -> str:
-        """A path of the directory, from anywhere."""
+        """Path of a file in the playbook's folder, usable from any other folder."""
         return os.path.join(self.home, path).replace("\\", "/")
 
 
@@ -205,7 +207,7 @@ class Action(NamedTuple):
 
 
 def actions_of(line: str, layout: Layout) -> Iterator[Action]:
-    """A line of the table as what a person or `playbook run` does."""
+    """Actions of one table line, as a person or `playbook run` executes them."""
     first, *rest = shlex.split(line, comments=False) if line[:1] == "@" else [line]
     if first == "@initial":
         folder, home, given = rest
@@ -227,6 +229,7 @@ def actions_of(line: str, layout: Layout) -> Iterator[Action]:
 
 
 def _megatron(script: str, log: str, variables: list[str], layout: Layout) -> Action:
+    """Launch action of a Megatron-LM script with its log."""
     machines = layout.settings.megatron
     values = {
         "source": machines.source,
@@ -237,6 +240,7 @@ def _megatron(script: str, log: str, variables: list[str], layout: Layout) -> Ac
 
 
 def _mindformers(config: str, log: str, variables: list[str] | tuple[()], layout: Layout, made: str) -> Action:
+    """Launch action of a MindSpore Transformers YAML with its log; one or several nodes."""
     machines = layout.settings.mindformers
     folder = os.path.dirname(config)
     count, local = layout.devices.get(folder, 1), machines.devices_per_node
@@ -255,7 +259,7 @@ def _mindformers(config: str, log: str, variables: list[str] | tuple[()], layout
 
 
 def _with(line: str, values: Mapping[str, str], variables: list[str], layout: Layout) -> str:
-    """A launch line with its places filled and, where it has no place for them, its variables in front."""
+    """Filled launch line; variables without a placeholder come first."""
     pairs = [word.partition("=") for word in variables]
     set_here = "".join(f"{name}={shell_word(value.replace('HOME', layout.home, 1))} " for name, _, value in pairs)
     made = fill_places(line, {**values, "environment": set_here})
@@ -278,7 +282,7 @@ _EXAMPLES = ("example.sh", "example.yaml", "example_init_weights.yaml")
 
 
 def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
-    """An example file of the playbook with everything that a run needs; any other file as it is."""
+    """Example file of the playbook completed for a run; other files unchanged."""
     folder, name = os.path.split(path)
     weights = _weights_of(folder)
     if name not in _EXAMPLES or weights is None:
@@ -301,24 +305,25 @@ def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
 
 
 def _made_at(below: str | None, folder: str) -> str:
-    """The line that names where initial weights are saved: the static graph adds a folder, the dynamic one does not."""
+    """YAML line that names the folder where initial weights are saved."""
     return f'output_dir: "{folder}"' if below is None else f'  save_path: "{folder}{below}"'
 
 
 def devices_of(text: str) -> int:
-    """Number of devices that a written script takes."""
+    """Number of devices that a launch script uses."""
     found = _NODES.search(text)
     return int(found[1]) * int(found[2]) if found else 1
 
 
 def _weights_of(folder: str) -> str | None:
-    """Folder of an example's weights; None if the example is not one of the playbook's."""
+    """Folder for the weights of one of the playbook's examples; None for others."""
     if folder.startswith(_OWN):
         return f"{folder}/weights"
     return f"{_SHARED}/weights" if folder.startswith((_SHARED, "4-long-run")) else None
 
 
 def _with_data(text: str, paths: Mapping[str, str]) -> str:
+    """Text with data paths replaced by those of the settings."""
     for name, place in paths.items():
         if name != place:
             text = re.sub(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", lambda _, to=place: to, text)
@@ -326,7 +331,7 @@ def _with_data(text: str, paths: Mapping[str, str]) -> str:
 
 
 def _on_machines(text: str, local: int) -> str:
-    """The same devices on as many machines as they need."""
+    """Text with its devices spread over as many nodes as needed."""
     devices = devices_of(text)
     if not _NODES.search(text) or (devices > local and devices % local):
         return text
@@ -335,6 +340,7 @@ def _on_machines(text: str, local: int) -> str:
 
 
 def _shell_path(path: str) -> str:
+    """Path quoted for a shell if necessary."""
     return path if re.fullmatch(r"[\w./+:@%=-]+", path) else f"'{_escape_quotes(path)}'"
 
 

@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     layout: Layout = Layout()
 
     def to_json(self) -> dict[str, object]:
-        """The content of `plan.json`: names and numbers, never commands."""
+        """Content of `plan.json`: names and numbers, no commands."""
         return {
             "format": FORMAT,
             **self.names._asdict(),
@@ -76,7 +76,7 @@ class PlanError(WordsError):
 
 
 def reading_words(options: ReadOptions) -> tuple[str, ...]:
-    """Reading options as words of a command line, each with its value attached."""
+    """Reading options as command-line words."""
     words = [
         f"--{name.replace('_', '-')}={getattr(options, name)}" for name in _VALUES if getattr(options, name) is not None
     ]
@@ -88,7 +88,7 @@ def reading_words(options: ReadOptions) -> tuple[str, ...]:
 
 
 def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = (), layout: Layout = Layout()) -> Plan:  # noqa: B008 - it is immutable
-    """The plan for a recipe: the checks whose conditions hold, and the rungs that give something back."""
+    """Plan for a training pair: the checks that apply, and the useful rungs of reduced sizes."""
     last = len(steps()) - 1
     rungs = tuple(number for number in range(1, last + 1) if number == last or align(recipe, number).returned)
     plan = _build(
@@ -98,13 +98,13 @@ def plan_of(recipe: Recipe, names: Names, reading: tuple[str, ...] = (), layout:
 
 
 def inference_plan(names: Names, reading: tuple[str, ...], layout: Layout) -> Plan:
-    """The plan for an inference configuration: `names.megatron` is its benchmark."""
+    """Plan for an inference configuration, with `names.megatron` as its benchmark."""
     plan = _build(names, reading, (), lambda _check: True, layout)
     return plan._replace(stages=tuple(stage for stage in plan.stages if stage.id == INFERENCE))
 
 
 def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008 - it is immutable
-    """The plan that a `plan.json` describes; PlanError where it describes none."""
+    """Plan in a parsed `plan.json`; PlanError if it is not one."""
     if not isinstance(content, dict):
         raise PlanError(say.is_no_plan())
     fields = cast("dict[str, object]", content)
@@ -127,6 +127,7 @@ def plan_from(content: object, layout: Layout = Layout()) -> Plan:  # noqa: B008
 
 
 def _parse_reading(content: object) -> tuple[str, ...]:
+    """Reading options in a parsed plan; PlanError for unknown ones."""
     words = cast("list[object]", content) if isinstance(content, list) else [None]
     known = tuple(word for word in words if isinstance(word, str) and _READING.fullmatch(word))
     if len(known) != len(words):
@@ -135,6 +136,7 @@ def _parse_reading(content: object) -> tuple[str, ...]:
 
 
 def _rungs(content: object) -> tuple[int, ...]:
+    """Rungs in a parsed plan; PlanError for invalid ones."""
     listed = cast("list[object]", content) if isinstance(content, list) else [None]
     rungs = tuple(rung for rung in listed if type(rung) is int and rung in range(1, len(steps())))
     if len(set(rungs)) != len(listed):
@@ -143,7 +145,7 @@ def _rungs(content: object) -> tuple[int, ...]:
 
 
 def _keep_checks(plan: Plan, chosen: set[str]) -> Plan:
-    """The plan with the checks that are listed alone, and the stages that have some."""
+    """Plan reduced to the listed checks."""
     kept = [
         stage._replace(checks=tuple(check for check in stage.checks if f"{stage.id}/{check.id}" in chosen))
         for stage in plan.stages
@@ -155,6 +157,7 @@ def _keep_checks(plan: Plan, chosen: set[str]) -> Plan:
 
 
 def _devices(content: object) -> dict[str, int]:
+    """Number of devices by folder in a parsed plan; PlanError if invalid."""
     if isinstance(content, dict):
         found = cast("dict[object, object]", content)
         if all(isinstance(name, str) and type(count) is int and count > 0 for name, count in found.items()):
@@ -165,6 +168,7 @@ def _devices(content: object) -> dict[str, int]:
 def _build(
     names: Names, reading: tuple[str, ...], rungs: tuple[int, ...], wanted: Callable[[Check], bool], layout: Layout
 ) -> Plan:
+    """Plan of all stages with the wanted checks, filled with names and settings."""
     fill = _Filling(names, reading, layout)
     found: list[Stage] = []
     for stage in stages():
@@ -183,7 +187,7 @@ class _Filling:
         self.layout = layout
 
     def checks(self, check: Check, rungs: Iterable[int]) -> Iterator[Check]:
-        """The check, or one for each rung."""
+        """Filled check; one for each rung if it is repeated."""
         if check.each is None:
             yield self._check(check, {}, {}, {})
             return
@@ -193,12 +197,13 @@ class _Filling:
             yield self._check(check, {"rung": str(rung), "name": step.name}, {"text": step.en}, {"text": step.zh})
 
     def command(self, words: tuple[str, ...], further: Mapping[str, str] = {}) -> tuple[str, ...]:
-        """An accmap command; one that reads the pair's own files reads them as the playbook did."""
+        """Filled accmap command; options for reading are added if it names the pair's files."""
         filled = tuple(word.format(**self.names, **further) for word in words)
         filled = (*filled, *self.reading) if any(self._names_the_pair(word) for word in words) else filled
         return (*filled, *self.layout.target) if filled[:1] == ("pair",) else filled
 
     def _line(self, line: str, further: Mapping[str, str]) -> str:
+        """Filled shell line; options for reading are added if it names the pair's files."""
         settings = self.layout.settings
         values = {
             **self.names,
@@ -218,6 +223,7 @@ class _Filling:
         return any(f"{{{name}}}" in word for name in self.names)
 
     def _check(self, check: Check, further: Mapping[str, str], en: Mapping[str, str], zh: Mapping[str, str]) -> Check:
+        """Check with all placeholders filled."""
         titles = {"en": check.title["en"].format(**further, **en), "zh": check.title["zh"].format(**further, **zh)}
         return check._replace(
             id=check.id.format(**further),
@@ -295,18 +301,19 @@ class Stage(NamedTuple):
 
 @cache
 def stages() -> tuple[Stage, ...]:
-    """The whole table, read once."""
+    """All stages of the table, loaded once."""
     content: Any = load_table(package_text(os.path.dirname(__file__), "stages.yaml"))
     return tuple(_stage(number, row) for number, row in enumerate(content["stages"], start=1))
 
 
 @cache
 def patches() -> dict[str, str]:
-    """The files of code for the frameworks' side, by path."""
+    """Files of code to install in the frameworks, by path."""
     return load_table(package_text(os.path.dirname(__file__), "patches.yaml"))
 
 
 def _stage(number: int, row: dict[str, Any]) -> Stage:
+    """Stage of a table row."""
     return Stage(
         row["id"],
         1 if row.get("inference") else number,
@@ -319,6 +326,7 @@ def _stage(number: int, row: dict[str, Any]) -> Stage:
 
 
 def _check(row: dict[str, Any]) -> Check:
+    """Check of a table row."""
     conditions = [
         (field, comparison, operand[0] if operand else None) for field, comparison, *operand in row.get("when", [])
     ]
@@ -344,7 +352,7 @@ FILES: dict[Language, str] = {"en": "README.md", "zh": "README.zh-CN.md"}
 
 
 def pages(plan: Plan) -> dict[str, str]:
-    """All pages by path."""
+    """All pages of a plan by path."""
     found: dict[str, str] = {}
     for language, name in FILES.items():
         found[name] = "\n".join(_overview(plan, language)) + "\n"
@@ -354,11 +362,12 @@ def pages(plan: Plan) -> dict[str, str]:
 
 
 def command_line(words: tuple[str, ...]) -> str:
-    """An accmap command as a person types it."""
+    """Command of accmap as a shell line."""
     return " ".join(map(shell_word, ("accmap", *words)))
 
 
 def _overview(plan: Plan, language: Language) -> Iterator[str]:
+    """Markdown lines of the playbook's first page."""
     word = say.page("playbook", language)
     names = {side: markdown_code(name) for side, name in plan.names._asdict().items()}
     yield word("title")
@@ -379,6 +388,7 @@ def _title(check: Check, language: Language) -> str:
 
 
 def _page(stage: Stage, language: Language) -> Iterator[str]:
+    """Markdown lines of one stage's page."""
     word = say.page("playbook", language)
     yield f"# {stage.title[language]}"
     yield from ("", stage.aim[language])
@@ -425,19 +435,19 @@ class CheckState(NamedTuple):
 
 
 def check_states(plan: Plan, directory: str, language: Language = "en") -> list[CheckState]:
-    """Every check, in order; those that are `ready` are yet to be judged by their command."""
+    """State of every check; `ready` ones still need their command's judgement."""
     return [stand(plan, stage, check, directory, language) for stage in plan.stages for check in stage.checks]
 
 
 def with_exit_code(found: CheckState, exit_code: int, message: str, *, undecided: bool = False) -> CheckState:
-    """A ready check after its command has run; `undecided` where it said that its evidence is missing."""
+    """State of a ready check after its command; `undecided` if evidence is missing."""
     bad: State = "undecided" if undecided else "failed"
     state: State = "passed" if exit_code == 0 else bad if exit_code == 1 else "unusable"
     return found._replace(state=state, exit_code=exit_code, message=message)
 
 
 def next_of(standings: list[CheckState]) -> CheckState | None:
-    """The check to do next: the first one that is not passed; an optional one only if it has failed."""
+    """Next check to do: the first that has not passed; optional ones only if failed."""
     for found in standings:
         if found.state == "passed" or (found.check.optional and found.state in ("waiting", "ready")):
             continue
@@ -446,7 +456,7 @@ def next_of(standings: list[CheckState]) -> CheckState | None:
 
 
 def stand(plan: Plan, stage: Stage, check: Check, directory: str, language: Language = "en") -> CheckState:
-    """One check as its files are now."""
+    """State of one check by its files."""
     missing = tuple(name for name in check.needs if not stands(os.path.join(directory, name)))
     if missing:
         return CheckState(stage, check, "waiting", missing)
@@ -461,7 +471,7 @@ def stand(plan: Plan, stage: Stage, check: Check, directory: str, language: Lang
 
 
 def outdated_file(plan: Plan, check: Check, directory: str) -> str:
-    """The file on which a check rests, where the pair has changed since it was made; else an empty text."""
+    """File of a check that is older than the pair's files; empty if none is."""
     made = check.answer.file if check.answer is not None else check.ticks
     if made is None:
         return ""
@@ -474,11 +484,12 @@ def outdated_file(plan: Plan, check: Check, directory: str) -> str:
 
 
 def stands(path: str) -> bool:
-    """True if a file is there, or a folder with something in it."""
+    """True if a file exists, or a folder that is not empty."""
     return bool(os.listdir(path)) if os.path.isdir(path) else os.path.isfile(path)
 
 
 def _state_of_boxes(stage: Stage, check: Check, directory: str, language: Language) -> CheckState:
+    """State of a check that a person ticks in a file."""
     assert check.ticks is not None
     try:
         text = read_regular(os.path.join(directory, check.ticks)).decode("utf-8")
@@ -496,6 +507,7 @@ def _state_of_boxes(stage: Stage, check: Check, directory: str, language: Langua
 
 
 def _state_of_answer(stage: Stage, check: Check, directory: str, language: Language) -> CheckState:
+    """State of a check whose answer is a JSON file."""
     answer = check.answer
     assert answer is not None
     try:
@@ -515,6 +527,7 @@ def _state_of_answer(stage: Stage, check: Check, directory: str, language: Langu
 
 
 def _why(found: Any) -> str:
+    """First reason in an answer, as text."""
     first: Any = found[0] if isinstance(found, list) and found else None  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(first, dict):
         return ""
