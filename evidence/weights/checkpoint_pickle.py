@@ -95,7 +95,7 @@ class Pieces:
         self._numbers = array("q")
 
     def gather(self, pieces: list[_Piece]) -> None:
-        """Further pieces."""
+        """Add further pieces."""
         for offsets, sizes in pieces:
             if not len(offsets) == len(sizes) == self._axes:
                 raise PickleError("pieces with several numbers of axes")
@@ -127,7 +127,7 @@ class Places:
         self._rows: dict[Shape, int] | None = None
 
     def gather(self, offsets: Shape, file: int, start: int, length: int) -> None:
-        """A further place."""
+        """Add the place of a further piece: its file, start and length."""
         self._numbers.extend((*offsets, file, start, length))
         self._count += 1
 
@@ -141,7 +141,7 @@ class Places:
         return self._files[file], start, length
 
     def row_of(self, offsets: Shape, likely: int) -> int | None:
-        """The row of a piece's place: it is looked for at `likely` first, because all stand in one order."""
+        """Row with a piece's place, tried at `likely` first because places usually have equal order."""
         if likely < self._count and self._offsets(likely) == offsets:
             return likely
         if self._rows is None:
@@ -149,7 +149,7 @@ class Places:
         return self._rows.get(offsets)
 
     def settle(self) -> None:
-        """Nothing is looked for any more."""
+        """Drop the index that lookups use; no further lookup may follow."""
         self._rows = None
 
     def _offsets(self, row: int) -> Shape:
@@ -208,7 +208,7 @@ class _Checkpoint:
         return Storage(dtype, key, count)
 
     def put(self, table: dict[Any, Any], key: Any, value: Any) -> bool:
-        """Put the place of a piece to those of its parameter."""
+        """Store a piece's place compactly with those of its parameter."""
         if key.__class__ is not _Index or value.__class__ is not _StorageInfo:
             return False
         axes = None if key.offsets is None else len(key.offsets)
@@ -240,6 +240,7 @@ def _tensor(
     _hooks: object = None,
     _metadata: object = None,
 ) -> Tensor:
+    """Tensor view of a storage, as torch's `_rebuild_tensor_v2` makes one."""
     return _view(storage, storage.dtype, offset, size, stride)
 
 
@@ -253,6 +254,7 @@ def _typed_tensor(
     dtype: str,
     _metadata: object = None,
 ) -> Tensor:
+    """Tensor view of an untyped storage with its own number type."""
     return _view(storage, dtype, offset, size, stride)
 
 
@@ -319,7 +321,7 @@ def _require(*, holds: bool) -> None:
 
 
 def _nothing(_state: Any) -> None:
-    """A plan by which a checkpoint was written says nothing of what is in it."""
+    """None in place of a saved plan, which says nothing about the content."""
 
 
 _MADE: dict[str, Any] = {

@@ -215,6 +215,7 @@ class _Rule(NamedTuple):
 
 
 def _compare_weights(a: Model, b: Model, how: _Rule, progress: Callable[[int, int, str], None]) -> Iterator[Row]:
+    """Rows for every weight of two checkpoints, and for tensors without a known name."""
     names = [*a.weights, *(name for name in b.weights if name not in a.weights)]
     for number, name in enumerate(names, 1):
         progress(number, len(names), name)
@@ -233,6 +234,7 @@ def _unpaired_row(model: Model, name: str, status: Status) -> Row:
 
 
 def _compare_pair(name: str, a: Model, first: Weight, b: Model, second: Weight, how: _Rule) -> Row:
+    """Row of one weight in two checkpoints: shape, equality, rounding or largest difference."""
     x, y = _without_padding(first, second, how.vocabulary) if name in VOCABULARY else (first, second)
     if x.shape != y.shape:
         return Row(name, "shape", _side(name, a, first, None), _side(name, b, second, None))
@@ -276,6 +278,7 @@ def _check_against(
     spelled: WeightTable | None,
     progress: Callable[[int, int, str], None],
 ) -> Iterator[Row]:
+    """Rows for every weight that a configuration expects, and for surplus ones."""
     for number, (name, shape) in enumerate(wanted.items(), 1):
         progress(number, len(wanted), name)
         pairing = None if spelled is None else spelled.find_pairing("megatron", name)

@@ -205,6 +205,7 @@ def prepare_conversion(request: Request, configs: Sequence[Config], options: Rea
 def _conversion_of(
     request: Request, plan: Plan, written: Sequence[Written], findings: Sequence[Diagnostic]
 ) -> Conversion:
+    """Report of a finished conversion."""
     weights = [weight for unit in plan.units for weight in unit.weights.values()]
     return Conversion(
         plan.checkpoint.framework,
@@ -232,6 +233,7 @@ def tasks_of(units: Sequence[Unit]) -> list[Unit]:
 
 
 def _write_files(request: Request, plan: Plan, writer: Writer, progress: Report) -> list[Written]:
+    """Write the planned files, or with `finish` check that all parts are there, then the listing files."""
     tasks = tasks_of(plan.units)
     if request.part is not None:
         return write_units(writer, _own_tasks(request, plan), request.workers, progress)
@@ -404,6 +406,7 @@ def _cast_weights(
 
 
 def _check_same_model(here: Side, there: Side, own: Mapping[str, Shape], theirs: Mapping[str, Shape]) -> None:
+    """RefusedError if the two configurations describe models with different weights."""
     for name in (*own, *(name for name in theirs if name not in own)):
         a, b = own.get(name), theirs.get(name)
         if a != b and not (name in VOCABULARY and a and b and a[1:] == b[1:]):
@@ -468,6 +471,7 @@ def name_unknown(unknown: Sequence[str], known: Sequence[str]) -> Words:
 
 
 def _name_kind(names: Sequence[str], kind: str, patterns: Mapping[str, str]) -> Words:
+    """Message on unknown tensors of one kind, with the nearest known name."""
     from difflib import get_close_matches
 
     nearest = next(iter(get_close_matches(kind, patterns, 1)), None)
@@ -519,6 +523,7 @@ def _with_vocabulary(
 def _mindformers_units(
     request: Request, _checkpoint: Checkpoint, _sides: Sides, table: WeightTable, weights: Mapping[str, Weight]
 ) -> Iterator[Unit]:
+    """Files of a MindSpore Transformers checkpoint to write."""
     found, unknown = as_mindformers(table, weights)
     if unknown:
         raise RefusedError(problem(say.unknown(names=list_names(unknown), side="mindformers"), request.checkpoint))
@@ -536,6 +541,7 @@ def _huggingface_units(
 def _megatron_units(
     request: Request, checkpoint: Checkpoint, sides: Sides, _table: WeightTable, weights: Mapping[str, Weight]
 ) -> Iterator[Unit]:
+    """Files of a Megatron-LM checkpoint to write: distributed, or one shard for each rank."""
     side = sides.megatron
     chosen = request.implementation or side.config.value("transformer_impl") or "transformer_engine"
     version = number_of(side.config.framework_version)
@@ -635,6 +641,7 @@ def _stamp(path: str, name: str) -> list[Any]:
 
 
 def _digest(plan: Plan) -> str:
+    """Checksum of the planned files with names, types and shapes of their tensors."""
     import hashlib
 
     listing = [
@@ -674,6 +681,7 @@ def read_record(a: str, b: str) -> Record:
 
 
 def _from_one_source(a: str, b: str, one: Mapping[str, Any], two: Mapping[str, Any]) -> Record:
+    """Verdict on two converted folders: equal source and number type, or the reason against it."""
     if one.get("source") != two.get("source"):
         return Record(False, say.converted_from_different(a=a, b=b))
     types = one.get("dtype"), two.get("dtype")

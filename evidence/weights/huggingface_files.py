@@ -139,6 +139,7 @@ class HuggingFaceFiles:
         return {name: weight for name, weight in self._tensors.items() if beside_a_model(name) is None}
 
     def model(self, view: View) -> Model:
+        """Weights of the folder under Megatron-Core's names, with tensors that have no place there."""
         family, recipe = self.config.dialect, recipe_of(self.config)
         why = homeless(family)
         if why is not None:
@@ -210,6 +211,7 @@ class HuggingFaceFiles:
         return tuple(unknown), beside
 
     def _join(self, parts: HuggingfaceParts, layout: Layout, wanted: Shape | None) -> Weight:
+        """Megatron-Core weight of several Hugging Face tensors; UnreadableError if shapes do not fit."""
         held = [self._tensors[name] for name in parts.names]
         shapes = [one.shape for one in held]
         shape = parts.joined_shape(shapes) if all(shapes) else ()

@@ -295,6 +295,7 @@ def _explain_single(entry: Entry, recipe: Recipe | None) -> Explanation:
 
 
 def _explain_head(entry: Entry, name: str, recipe: Recipe | None) -> Explanation | None:
+    """Explanation for a missing or surplus output layer: tied embeddings."""
     if name.rpartition(".")[0].rpartition(".")[2] not in ("output_layer", "lm_head"):
         return None
     tied = None if recipe is None else recipe.value("model.tie_embeddings")
@@ -311,6 +312,7 @@ _QKV = ("linear_qkv", "linear_q", "linear_k", "linear_v", "wq", "wk", "wv", "w_q
 
 
 def _explain_bias(entry: Entry, name: str, recipe: Recipe | None) -> Explanation | None:
+    """Explanation for a missing or surplus bias: the setting that creates it."""
     if not name.endswith(".bias") or "norm" in name or name.endswith("expert_bias"):
         return None
     module = name.split(".")[-2]
@@ -324,6 +326,7 @@ def _explain_bias(entry: Entry, name: str, recipe: Recipe | None) -> Explanation
 
 
 def _explain_prediction(entry: Entry, name: str, _recipe: Recipe | None) -> Explanation | None:
+    """Explanation for missing or surplus multi-token prediction weights."""
     if not name.startswith("mtp.") and ".mtp." not in name:
         return None
     harmless = entry.missing == "weights"

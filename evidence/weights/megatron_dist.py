@@ -81,6 +81,7 @@ class MegatronDist:
         self._tensors = self._read_metadata()
 
     def _read_metadata(self) -> dict[str, Scattered]:
+        """Parameters with their pieces from `.metadata`; UnreadableError if it is damaged."""
         path = os.path.join(self.folder, ".metadata")
         try:
             data = bytes_of(path, _MOST_METADATA)
@@ -122,6 +123,7 @@ class MegatronDist:
         return os.path.join(self.folder, os.path.basename(file))
 
     def _parameters(self, entries: Mapping[str, Any], places: Mapping[Any, Places]) -> Iterator[tuple[str, Scattered]]:
+        """Model parameters in the metadata; other entries are only counted."""
         for name, entry in entries.items():
             what = beside_the_weights("megatron", name)
             if what is not None:
@@ -164,6 +166,7 @@ class MegatronDist:
         return {name: weight.shape for name, (_, weight) in self._named_weights().items()}
 
     def model(self, view: View) -> Model:
+        """Weights of the checkpoint under their own names, layers and experts unstacked."""
         table = WeightTable(view.layout)
         named = self._named_weights()
         unknown = sorted(
@@ -236,6 +239,7 @@ class _Chunks:
 
 
 def _unstack(name: str, weight: Scattered) -> Iterator[tuple[str, Scattered]]:
+    """Single layers and experts of a stacked parameter; any other parameter as it is."""
     stacked = _STACKED.search(name) is not None or _EXPERTS.search(name) is not None
     if stacked and weight.count and weight.shape[0] > _MOST_STACKED:
         raise_garbled(weight.file, say.stacks_layers(name=name, shape=weight.shape[0]))

@@ -74,6 +74,7 @@ def merge_shards(name: str, parts: Sequence[Weight], view: View) -> Weight:
 
 
 def _join_shards(name: str, parts: Sequence[Weight], view: View) -> Weight:
+    """Whole weight from its tensor-parallel shards; gated projections are joined by halves."""
     first = parts[0]
     if is_replicated(name, first, view):
         for part in parts[1:]:
@@ -363,6 +364,7 @@ class MegatronTorch:
         return [max(count, size) if isinstance(size, int) else count for count, size in zip(there, said, strict=True)]
 
     def _check_complete(self) -> None:
+        """UnreadableError if the shard of a tensor, pipeline or expert rank is missing."""
         counts = self._counts()
         for at, size in enumerate(counts):
             missing = _missing_rank(size, (rank[at] for rank in self._files))
@@ -391,6 +393,7 @@ class MegatronTorch:
         }
 
     def model(self, view: View) -> Model:
+        """Whole weights from all ranks' shards, with duplicates compared later and unknown names listed."""
         table = WeightTable(view.layout)
         held_by: dict[str, dict[tuple[int, int], dict[Rank, _Piece]]] = {}
         beside = self._amounts_beside()
@@ -460,6 +463,7 @@ class MegatronTorch:
         stages: Mapping[tuple[int, int], int],
         beside: dict[Beside, Amount],
     ) -> Iterator[tuple[_Piece, tuple[int, int]]]:
+        """Pieces of weights in one rank's shard, with global layer and expert numbers."""
         ranks = len({other.expert for other in self._files})
         local = view.layout.experts // ranks if view.layout.experts else 0
         for chunk, written, value in _entries(file):
@@ -600,6 +604,7 @@ def rank_folder(rank: Rank, *, pipeline: bool, expert: bool) -> str:
 
 
 def _files(folder: str) -> Iterator[tuple[Rank, str]]:
+    """Rank and path of each shard in a folder; UnreadableError for a rank folder without shard."""
     if os.path.isfile(folder):
         yield Rank(0, 0, 0), folder
         return

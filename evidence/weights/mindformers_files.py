@@ -134,6 +134,7 @@ def _weight(path: str, tag: str, values: list[_Value]) -> Weight:
 
 
 def _stored_pieces(path: str, tag: str, dtype: str, shape: Shape, values: list[_Value]) -> Weight:
+    """Weight made of one or several stored pieces of a parameter."""
     places = [Place(path, value.offset, value.size) for value in values]
     if len(places) == 1:
         return Stored(tag, dtype, shape, places[0])
@@ -145,6 +146,7 @@ def _stored_pieces(path: str, tag: str, dtype: str, shape: Shape, values: list[_
 
 
 def _reshape(flat: Weight, shape: Shape) -> Weight:
+    """Flat weight in a new shape, read in portions."""
     step = prod(shape[1:])
     portion = max(1, BLOCK_BYTES // max(1, step * STORED[flat.dtype][1]))
 
@@ -159,6 +161,7 @@ def _reshape(flat: Weight, shape: Shape) -> Weight:
 
 
 def _values(fields: _Fields, end: int) -> Iterator[_Value]:
+    """Parameters in the messages of a `.ckpt` file."""
     at = count = 0
     while at < end:
         number, start, at = fields.next(at, end)
@@ -169,6 +172,7 @@ def _values(fields: _Fields, end: int) -> Iterator[_Value]:
 
 
 def _value(fields: _Fields, at: int, end: int) -> _Value:
+    """One parameter of a `.ckpt` file; _DamagedError if it is incomplete."""
     tag = ""
     tensor: tuple[int, int] | None = None
     while at < end:
@@ -253,6 +257,7 @@ class _Fields:
         return self._stream.read(end - start).decode("utf-8", "surrogateescape")
 
     def _byte(self, at: int) -> int:
+        """Byte at a file offset, from a buffered block."""
         within = at - self._begins
         if not 0 <= within < len(self._held):
             self._stream.seek(at)
@@ -313,6 +318,7 @@ class MindFormersFiles:
         }
 
     def model(self, view: View) -> Model:
+        """Weights of the checkpoint under Megatron-Core's names, with unknown tensors listed."""
         table = WeightTable(view.layout)
         ranks = _query_ranks(self._tensors)
         weights: dict[str, Weight] = {}

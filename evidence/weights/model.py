@@ -49,6 +49,7 @@ def checkpoint_at(path: str) -> Found | None:
 
 
 def _file(path: str) -> Found | None:
+    """Checkpoint kind of a single file, by its ending; None for another file."""
     if path.endswith(".safetensors"):
         return Found(_writer_of(path), "safetensors", path)
     if path.endswith(".bin") and os.path.isfile(os.path.join(os.path.dirname(path), FILE)):
@@ -66,6 +67,7 @@ def _megatron_form(names: set[str]) -> Literal["torch", "torch_dist"] | None:
 
 
 def _folder(folder: str) -> Found | None:
+    """Checkpoint kind of a folder, by its file names; None if it is not a checkpoint."""
     names = set(os.listdir(folder))
     form = _megatron_form(names)
     if form is not None:
@@ -149,6 +151,7 @@ def _latest(path: str) -> str:
 
 
 def _nothing(path: str) -> NoReturn:
+    """Raise UnreadableError with the reason why a path is not a checkpoint."""
     if not os.path.exists(path):
         raise_unreadable(say.nothing_there(path=path, found=say.nothing_is_there()), path)
     if os.path.isdir(path):

@@ -305,6 +305,7 @@ def _is_scale(table: WeightTable, name: str) -> bool:
 
 
 def _shift_scale(weight: Weight, by: int) -> Weight:
+    """Norm scale plus an offset, in float32 or wider."""
     dtype = "F64" if weight.dtype == "F64" else "F32"
 
     def blocks() -> Iterator[Any]:

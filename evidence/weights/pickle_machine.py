@@ -245,6 +245,7 @@ class _Machine:
         return False
 
     def remember(self, place: int) -> None:
+        """Store the top of the stack in the memo; equal small tuples are shared."""
         found = self.memory[place] = self.stack[-1]
         self.last(100)
         kind = found.__class__
@@ -302,6 +303,7 @@ class _Machine:
         self.stack.append(value)
 
     def word(self, text: str) -> None:
+        """Push a text; short ones are shared."""
         known = self.words.get(text)
         if known is None:
             self.last(200 + 4 * len(text))
@@ -324,6 +326,7 @@ class _Machine:
         self.put(found, 0)
 
     def call(self, function: Any, args: Any, kwargs: Any = None) -> Any:
+        """Result of an allowed function, or a record of the call; PickleError for other callables."""
         if args.__class__ is not tuple:
             raise PickleError("arguments that are none")
         kind = function.__class__
@@ -340,6 +343,7 @@ class _Machine:
         return function(*args)
 
     def build(self) -> None:
+        """Apply a state to the object below it, as the BUILD opcode does."""
         state = self.stack.pop()
         found = self.stack[-1]
         if found.__class__ is _Pending:
@@ -356,6 +360,7 @@ class _Machine:
             raise PickleError(f"a state for {found.__class__.__name__}")
 
     def append(self, items: list[Any]) -> None:
+        """Add items to the list, or object with items, on top of the stack."""
         found = self.stack[-1]
         self.rest -= 12 * len(items)
         if found.__class__ is list:
@@ -385,6 +390,7 @@ class _Machine:
         self.into(found.entries if found.__class__ is Record else found, items)
 
     def into(self, table: Any, items: list[Any]) -> None:
+        """Add keys and values, which alternate in `items`, to a dictionary."""
         if not isinstance(table, dict):
             raise PickleError(f"entries for {table.__class__.__name__}")
         entries = cast("dict[Any, Any]", table)

@@ -76,6 +76,7 @@ def has_sums(path: str, known: Mapping[str, str]) -> bool:
 
 
 def _new_digest(name: str) -> Any:
+    """Checksum object by name; UnreadableError if its package is not installed."""
     if name == SHA256:
         return hashlib.sha256()
     try:
@@ -132,6 +133,7 @@ class Ahead(Generic[_Made]):
         return made[0]
 
     def _work(self) -> None:
+        """Compute values in advance in a thread, within a limit; an error is passed on to the reader."""
         try:
             for made in self._source:
                 # One more than there is: it has to be put away before.
@@ -286,6 +288,7 @@ class Writer:
                     raise_unreadable(say.resume(path=full, why=say.read_as_a_part()), full)
 
     def _continue(self, mode: str) -> None:
+        """Resume an earlier conversion into the folder, or start one; refuses a different conversion."""
         path = os.path.join(self.folder, MANIFEST)
         if not os.path.isfile(path):
             # Other parts may have begun already: they write the same list.
@@ -417,6 +420,7 @@ class Writer:
             self._hold = None
 
     def _save(self, *, complete: bool) -> None:
+        """Write the manifest of the conversion."""
         manifest = {
             "manifest": _VERSION,
             "complete": complete,
@@ -464,6 +468,7 @@ _WAIT = 0.5
 
 
 def _write_with_workers(writer: Writer, units: Sequence[Unit], workers: int, report: Report) -> list[Written]:
+    """Write files in several processes and collect their entries; stops all at an error."""
     from multiprocessing import get_context
     from multiprocessing.connection import wait
 
@@ -624,6 +629,7 @@ def _lock_folder(folder: str, *, shared: bool) -> int | None:
 
 
 def _fill(unit: Unit, write: Callable[[Buffer], None], blocks: Iterator[Buffer | None]) -> None:
+    """Write one file's content in its form, from the blocks of its weights."""
     weights = unit.weights
     if unit.form == "torch":
         storages = ((weight.size, iter(blocks.__next__, None)) for weight in weights.values())

@@ -82,6 +82,7 @@ def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:
+    """Stored tensor of a safetensors header entry, after checks of its shape, type and place."""
     try:
         dtype, shape, (first, last) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
         sound = len(shape) <= _MOST_AXES and isinstance(dtype, str) and first <= last
@@ -133,6 +134,7 @@ class TorchFile:
             raise_denied(path, error)
 
     def _open(self, window: Window) -> None:
+        """Read the archive's entries and pickle; refuses old, compressed and big-endian files."""
         self._start = window.start
         head = window.read(len(_OLD_MAGIC))
         if head.startswith(_OLD_MAGIC):
@@ -294,6 +296,7 @@ class _Writer:
         self.parts.append(b"\x88" if value else b"\x89")
 
     def integer(self, value: int) -> None:
+        """Write a whole number in the shortest pickle form."""
         if 0 <= value < 256:
             self.parts.append(b"K" + bytes([value]))
         elif -(1 << 31) <= value < 1 << 31:
@@ -587,6 +590,7 @@ class Scattered(Weight):
         return self._box(start, stop)
 
     def blocks(self) -> Iterator[Array]:
+        """All numbers in blocks of rows, cut at the edges of the stored pieces."""
         bounds = sorted({edge for chunk in self.chunks for edge in _edges(chunk)}) if self.shape else []
         if len(bounds) < 2:
             yield self.read()
@@ -607,6 +611,7 @@ class Scattered(Weight):
             yield Scattered(name_of(index), self.dtype, self.shape[1:], chunks)
 
     def _box(self, start: int, stop: int) -> Array:
+        """Rows assembled from the pieces that cover them."""
         import numpy as np
 
         found = np.empty((stop - start, *self.shape[1:]), STORED[self.dtype][0])
@@ -620,6 +625,7 @@ class Scattered(Weight):
         return found
 
     def _read(self, chunk: Chunk, start: int | None = None, stop: int | None = None) -> Array:
+        """Numbers of one piece, or some of its rows; UnreadableError if it differs from the metadata."""
         weight = chunk.open()
         if weight.shape != chunk.shape or weight.dtype != self.dtype:
             raise_unreadable(

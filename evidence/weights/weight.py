@@ -180,6 +180,7 @@ class Stored(Weight):
         return Stored(self.name, self.dtype, shape, Place(self.place.path, offset, prod(shape) * width))
 
     def _read_strided(self) -> Array:
+        """Array of a tensor with strides, copied to contiguous order."""
         import numpy as np
 
         assert self.strides is not None
@@ -189,6 +190,7 @@ class Stored(Weight):
         return np.ascontiguousarray(np.lib.stride_tricks.as_strided(flat, self.shape, steps, writeable=False))
 
     def _numbers(self, start: int, count: int) -> Array:
+        """Numbers of the file from one position on; UnreadableError if the file is too short."""
         import numpy as np
 
         kind, width = STORED[self.dtype]
@@ -549,6 +551,7 @@ def cast(array: Array, dtype: str, to: str) -> Array:
 
 
 def _to_bfloat16(wide: Array) -> Array:
+    """Bit patterns of float32 numbers rounded to bfloat16, ties to even."""
     import numpy as np
 
     bits: Array = wide.view(np.uint32)
