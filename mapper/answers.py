@@ -181,7 +181,7 @@ MODELS: tuple[type[Open], ...] = (
 
 
 def products() -> dict[str, str]:
-    """The compiled module."""
+    """Text of the compiled module by file name, for the generator."""
     from ..schemas.compilers.answer_writers import writers
 
     known = dict.fromkeys(BELOW, "..schemas.answers_compiled")

@@ -28,7 +28,7 @@ FRAMEWORKS: tuple[Framework, ...] = ("megatron", "mindformers")
 
 
 def products() -> dict[str, str]:
-    """The compiled modules."""
+    """Text of the compiled modules by file name, for the generator."""
     fields = _recipe_fields()
     return {
         "mapper/recipe/fields_compiled.py": literal_module(
@@ -41,6 +41,7 @@ def products() -> dict[str, str]:
 
 
 def _recipe_fields() -> dict[str, tuple[Any, ...]]:
+    """Type, impact, default, texts and unit of each recipe field in the table."""
     topics: dict[str, dict[str, list[Any]]] = load_table(FIELDS.read_text("utf-8"))
     fields: dict[str, tuple[Any, ...]] = {}
     for topic, entries in topics.items():
@@ -55,6 +56,7 @@ def _recipe_fields() -> dict[str, tuple[Any, ...]]:
 
 
 def _facts_module() -> str:
+    """Source text of the module with version and class facts for formulas."""
     content: dict[str, Any] = load_table(FACTS.read_text("utf-8"))
     since: dict[str, dict[str, tuple[str, ...]]] = {}
     for framework in FRAMEWORKS:
@@ -89,6 +91,7 @@ def _rows_of_class(given: Any) -> list[dict[str, Any]]:
 
 
 def _names_module(fields: Iterable[str]) -> str:
+    """Source text of the module with literal types for field, lens and comparison names."""
     types = {"FieldName": fields, "LensName": LENSES, "Comparison": COMPARISONS}
     parts = ['"""The names of fields, lenses and comparisons. Do not edit."""\n\nfrom typing import Literal\n']
     parts += [
@@ -99,6 +102,7 @@ def _names_module(fields: Iterable[str]) -> str:
 
 
 def _modules_module(known: Iterable[str]) -> str:
+    """Source text of the module that maps model modules to the fields they depend on."""
     content: dict[str, dict[str, Any]] = load_table(MODULES.read_text("utf-8"))
     groups = content["groups"]
     rows = tuple(

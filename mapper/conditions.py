@@ -26,7 +26,7 @@ def holds(condition: Condition, value_of: Callable[[FieldName], Value]) -> bool:
 
 
 def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
-    """True if every condition is true of a run; None if that depends on a field which cannot be read."""
+    """True if all conditions hold for a run; None if that depends on an undecided field."""
     open_ = False
     for condition in conditions:
         if any(recipe.is_open(name) for name in condition_fields(condition)):
@@ -37,7 +37,7 @@ def all_hold(conditions: Iterable[Condition], recipe: Recipe) -> bool | None:
 
 
 def condition_fields(condition: Condition) -> Iterator[FieldName]:
-    """The fields that a condition may ask for: its own, and those that its operand names."""
+    """Fields that a condition reads: its own and those named in its operand."""
     field, _, operand = condition
     yield field
     if isinstance(operand, str):
@@ -68,7 +68,7 @@ def _is_one_of(operand: Value, value: Value) -> bool:
 
 
 def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """True if a number is known to be another one than the product of some fields."""
+    """True if a number is known to differ from the product of the operand's fields."""
     factors = [value_of(field_named(field)) for field in operand] if isinstance(operand, (list, tuple)) else []
     product = 1
     for factor in factors:
@@ -79,7 +79,7 @@ def _is_not_product(value: Value, operand: Value, value_of: Callable[[FieldName]
 
 
 def _is_uneven(value: Value) -> bool:
-    """True if more than the first and the last stage differ, so that it takes more than their sizes to say it."""
+    """True if stages other than the first and last differ in layers."""
     chunks = chunks_of(value)
     if chunks is None or embedding_and_loss(chunks) is not None:
         return False
@@ -104,7 +104,7 @@ def _exceeds(value: Value, operand: Value, value_of: Callable[[FieldName], Value
 
 
 def _is_other_quotient(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """True if a number is known to hold another field another number of times than the operand says."""
+    """True if a number divided by a field is known to differ from the operand."""
     if not isinstance(operand, (list, tuple)) or not isinstance(value, int):
         return False
     divisor = value_of(field_named(operand[0]))
@@ -146,7 +146,7 @@ def _is_power_of_two(value: Value) -> bool:
 
 
 def _is_stretched_otherwise(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
-    """True if YaRN bends other frequencies from this length than from the operand's first; yes where one is unknown."""
+    """True if YaRN bends other frequencies than from the operand's length, or if that is unknown."""
     if not isinstance(operand, (list, tuple)) or _is_equal(value, operand[0]):
         return False
     settings = [value_of(field_named(field)) for field in operand[1:]]
@@ -162,7 +162,7 @@ def _says_a_number(entry: Value) -> bool:
 
 
 def _product(fields: Value, value_of: Callable[[FieldName], Value]) -> int:
-    """The product of numbers, and of those fields that are known."""
+    """Product of numbers and of the known fields among the operands."""
     product = 1
     for name in fields if isinstance(fields, (list, tuple)) else ():
         factor = value_of(field_named(name)) if isinstance(name, str) else name

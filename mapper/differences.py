@@ -70,7 +70,7 @@ class Difference(NamedTuple):
 
 
 def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Difference, ...]:
-    """Every field that says something for one of the runs, then the keys without a field.
+    """Every field that means anything in one of the runs, then keys without a field.
 
     A model says what the network is, and nothing of the run that trains it: unless the `whole` is asked for, what
     only the run says is no difference.
@@ -96,7 +96,7 @@ def differences(a: Recipe, b: Recipe, *, whole: bool = False) -> tuple[Differenc
 
 
 def _relevant_fields(a: Recipe, b: Recipe) -> list[FieldName]:
-    """The fields that say something for one of the runs, and what is computed of both."""
+    """Fields that mean anything in one of the runs, and computed quantities of both."""
     silent = {
         name
         for row in table().rows
@@ -107,7 +107,7 @@ def _relevant_fields(a: Recipe, b: Recipe) -> list[FieldName]:
 
 
 def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
-    """One field of two runs: its two values, whether they are the same, and what hangs on that in these runs.
+    """One field in two runs: values, equality and its effect; None if neither run has it.
 
     None if neither run has it, or if one has it and says only what the other does unasked. This is the one place that
     decides it: findings, rows, reports and verdicts all begin here.
@@ -137,13 +137,13 @@ def difference_of(name: FieldName, a: Recipe, b: Recipe) -> Difference | None:
 
 
 def _weigh_ignored(row: Difference, name: FieldName, a: Recipe, b: Recipe, why: Caveat) -> Difference:
-    """A difference of values of which one side ignores its own: it has another one, or has the switch off."""
+    """Difference of a field whose value one side ignores."""
     weighed = _weigh(row, name, a, b)
     return weighed._replace(why=why) if why.status == "approximate" else weighed
 
 
 def _weigh(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Difference:
-    """A difference with what it changes: nothing if the field counts in neither run or both values mean the same."""
+    """Difference with its impact: none if the field has no effect in either run."""
     counted = counts(name, *{"only-a": (a,), "only-b": (b,)}.get(row.status, (a, b)))
     if counted is False:
         return row._replace(counts=False, impact="none")
@@ -156,7 +156,7 @@ def _weigh(row: Difference, name: FieldName, a: Recipe, b: Recipe) -> Difference
 
 
 def is_neutral(row: Difference) -> bool:
-    """True if one run alone has a value, and it is what the other does unasked."""
+    """True if only one run has the value, and it equals the other's default behaviour."""
     alone = row.b if row.a is None else row.a if row.b is None else None
     if alone is None or row.field is None or not alone.decided:
         return False
@@ -164,7 +164,7 @@ def is_neutral(row: Difference) -> bool:
 
 
 def _of_as_many_layers(found: Found | None, other: Found | None) -> Found | None:
-    """A frequency among layers that cannot be counted stands for a pattern as long as the other side's."""
+    """Layer frequency expanded to a pattern of the other side's length."""
     if found is None or other is None or not isinstance(other.value, list) or isinstance(found.value, bool):
         return found
     every = found.value
@@ -180,6 +180,7 @@ def _side_value(value: RecipeValue | None) -> Found | None:
 
 
 def _difference_status(name: FieldName, left: Found | None, right: Found | None, neutral: Value) -> Verdict:
+    """Word for two values: equal, different, undecided, or on one side only."""
     if left is None:
         return "only-b"
     if right is None:
@@ -194,7 +195,7 @@ def _difference_status(name: FieldName, left: Found | None, right: Found | None,
 
 
 def _computed_status(left: Found | None, right: Found | None) -> Verdict | None:
-    """A formula that does not know one of the runs says nothing of the two."""
+    """Status `undecided` if a formula could not be computed on one side; else None."""
     if left is None or right is None or not (left.decided and right.decided):
         return None
     return "equal" if is_same_quantity(left.value, right.value) else "different"
@@ -205,7 +206,7 @@ GENERATION = "generation."
 
 
 def _without_field(a: Recipe, b: Recipe) -> Iterator[Difference]:
-    """Keys that no field takes up: of one framework they are compared by name, across frameworks they stand alone.
+    """Keys without a recipe field: compared by name within a framework, listed across frameworks.
 
     What a key changes may hang on its value: of two values that differ, what the graver one changes.
     """
@@ -251,7 +252,7 @@ class Comparison(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`equal` only if everything that counts was compared; `undecided` if something of it is open.
+        """One-word verdict: `equal` only if everything relevant was compared.
 
         `different` if a value that both runs have differs, or numbers depend on a value that one run alone has.
         """
@@ -300,7 +301,7 @@ def compare(configs: Sequence[Config], sides: Sequence[Recipe]) -> Comparison:
 
 
 def _one_sided_stops(configs: Sequence[Config]) -> Iterator[Unseen]:
-    """The reasons that stop one of the runs and not the other: there are no two runs to call equal."""
+    """Reasons that stop only one of the two runs."""
     stops = [{one.message(): one for one in what_stops(config)} for config in configs]
     for config, own, others in zip(configs, stops, reversed(stops), strict=True):
         for text, one in own.items():

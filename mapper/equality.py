@@ -49,7 +49,7 @@ def is_same_quantity(one: object, other: object) -> bool:
 
 
 def is_equal(one: object, other: object) -> bool:
-    """As `is_close`; and a list is equal to a value that each of its entries is equal to."""
+    """True if values are close; a list equals a value if all its entries do."""
     first, second = _as_list(one), _as_list(other)
     if first is not None and second is not None:
         return len(first) == len(second) and all(map(is_equal, first, second))
@@ -65,7 +65,7 @@ def is_equal_field(name: FieldName, one: Value, other: Value) -> bool:
 
 
 def _is_near(one: object, other: object, allowed: float) -> bool:
-    """True if two numbers are no further apart than `allowed`, and one is a fraction: whole numbers are exact."""
+    """True if two numbers differ by at most `allowed` and one is a fraction; whole numbers must be equal."""
     if not (_may_be_near_fraction(one) and _may_be_near_fraction(other)) or one % 1 == other % 1 == 0:
         return False
     return abs(one - other) <= allowed
@@ -118,7 +118,7 @@ def _same_names(one: object, other: object) -> bool:
 
 
 def _same_folder(one: object, other: object) -> bool:
-    """Weights of one name, or side by side, each in a folder that its framework has the name of."""
+    """True if checkpoint folders have equal names, or differ only in the framework's name."""
     if _same_names(one, other):
         return True
     first, second = (
@@ -128,6 +128,7 @@ def _same_folder(one: object, other: object) -> bool:
 
 
 def _last_parts(value: object) -> object:
+    """Value with each path reduced to its last part, without `.bin` and `.idx`."""
     if isinstance(value, str):
         name = value.rstrip("/").rpartition("/")[2]
         for ending in (".bin", ".idx"):
@@ -143,7 +144,7 @@ def _same_blend(one: object, other: object) -> bool:
 
 
 def _shares(blend: object) -> object:
-    """A mix with weights that add up to 1; a weight of one data set alone stays what it is: a weight."""
+    """Blend with weights normalized to sum 1."""
     pairs: Sequence[Sequence[object]] = (
         cast("Sequence[Sequence[object]]", blend) if isinstance(blend, (list, tuple)) else ()
     )
@@ -159,7 +160,7 @@ _MOST = 1e300
 
 
 def _same_split(one: object, other: object) -> bool:
-    """Shares are the same that sum to one alike; Megatron-LM and MindSpore Transformers divide by the sum.
+    """True if two splits give equal shares; both frameworks divide by the sum.
 
     Source: core/datasets/blended_megatron_dataset_config.py:parse_and_normalize_split of both (Megatron 0.12 to main,
     where shares that are left out are 0).
@@ -171,7 +172,7 @@ def _same_split(one: object, other: object) -> bool:
 
 
 def _split(value: object) -> list[float] | None:
-    """The part of the data that each use gets; None if the text does not say it."""
+    """Share of the data for each use in a split's text; None if it is not valid."""
     try:
         parts = [float(part) for part in str(value).split(",")]
         if not set(str(value)) <= set("0123456789., "):  # the frameworks look for digits and points, and drop the rest
@@ -183,17 +184,17 @@ def _split(value: object) -> list[float] | None:
 
 
 def _same_truth(one: object, other: object) -> bool:
-    """A switch that is not given is off."""
+    """True if two switches are equal; an unset one is off."""
     return bool(one) == bool(other)
 
 
 def _same_degree(one: object, other: object) -> bool:
-    """A degree of parallelism that is not given is 1."""
+    """True if two parallel sizes are equal; an unset one is 1."""
     return is_equal(1 if one is None else one, 1 if other is None else other)
 
 
 def _same_count(one: object, other: object) -> bool:
-    """A number that a side may leave to other settings: samples of whole batches, as the lenses read them."""
+    """True if two sample counts are equal; one side may leave its count to other settings."""
     return one is None or other is None or is_equal(one, other)
 
 

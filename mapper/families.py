@@ -36,7 +36,7 @@ class Family(NamedTuple):
     dynamic_without_experts: Mapping[str, Value]
 
     def in_dialect(self, dialect: str) -> Family:
-        """The class as one dialect trains it."""
+        """Family as one dialect supports it."""
         if dialect != "dynamic":
             return self
         return self._replace(
@@ -82,13 +82,13 @@ def families() -> Mapping[str, Family]:
 
 
 def family_of(model_type: Value, dialect: str = "static") -> Family | None:
-    """The family a file names, as the file's dialect trains it."""
+    """Model family that a file names; None if unknown."""
     family = families().get(model_type) if isinstance(model_type, str) else None
     return None if family is None else family.in_dialect(dialect)
 
 
 def fixed_value(family: Family, field: FieldName, layers: Value) -> Value:
-    """The value that a family gives a field that it fixes."""
+    """Value that a family's code always uses for a field."""
     value = family.fixes[field]
     if value == ALL_EXPERTS:
         return [1] * layers if isinstance(layers, int) and 0 <= layers < 100_000 else None
@@ -96,7 +96,7 @@ def fixed_value(family: Family, field: FieldName, layers: Value) -> Value:
 
 
 def choose(value_of: Callable[[FieldName], Value], dialect: str, version: str, preferred: str | None = None) -> Choice:
-    """The family that expresses a recipe, or the nearest one and what it misses; `preferred` where none is nearer."""
+    """Family that expresses a recipe, or the nearest one with its misfits; `preferred` if equal."""
     from ..mappings.families_compiled import WEIGHTS
 
     weights: Mapping[str, int] = WEIGHTS

@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 
 def meaningful(row: Row, recipe: Recipe) -> bool | None:
-    """True if a row says anything for this run; None if that depends on what cannot be read."""
+    """True if a row has any effect in this run; None if undecided."""
     return all_hold(row.only, recipe)
 
 
 def says_something(name: FieldName, recipe: Recipe) -> bool | None:
-    """True if a field means anything in a run, a difference or not; None if that cannot be read."""
+    """True if a field has any effect in a run; None if undecided."""
     answers = [meaningful(row, recipe) for row in rows_of(name)]
     return False if False in answers else None if None in answers else True
 
 
 def closing_fields(name: str, recipe: Recipe) -> Iterator[FieldName]:
-    """The fields that keep another one from meaning anything in a run."""
+    """Fields that keep another field from having an effect in a run."""
     for row in rows_of(name):
         for condition in row.only:
             if all_hold((condition,), recipe) is False:
@@ -43,7 +43,7 @@ def closing_fields(name: str, recipe: Recipe) -> Iterator[FieldName]:
 
 
 def counts(name: FieldName, *recipes: Recipe) -> bool | None:
-    """True if a difference in a field can change numbers in these runs; None if that cannot be read."""
+    """True if a difference in the field can change numbers in these runs; None if undecided."""
     answers = [says_something(name, recipe) for recipe in recipes]
     gate = table().gates.get(name)
     if gate is not None:
@@ -52,7 +52,7 @@ def counts(name: FieldName, *recipes: Recipe) -> bool | None:
 
 
 def _answers(gate: Gate, recipes: tuple[Recipe, ...]) -> Iterator[bool | None]:
-    """Each part of a gate in these runs: true, false, or None if it cannot be read."""
+    """Result of each part of a gate in these runs: true, false, or None if undecided."""
     yield from (all_hold(gate.counts, recipe) for recipe in recipes)
     asked = [recipe for recipe in recipes if recipe.framework in gate.unless]
     if asked:
@@ -71,12 +71,12 @@ def is_alike(name: FieldName, *recipes: Recipe) -> bool:
 
 
 def _negate(everywhere: list[bool | None]) -> bool | None:
-    """False if something holds of every run, True if of one it does not; None if that cannot be read."""
+    """True if something fails in at least one run, False if it holds in all; None if undecided."""
     return True if False in everywhere else None if None in everywhere else False
 
 
 def _somewhere(conditions: tuple[Condition, ...], recipes: tuple[Recipe, ...]) -> bool | None:
-    """True if the conditions hold of one of the runs; None if that cannot be read."""
+    """True if the conditions hold in at least one of the runs; None if undecided."""
     answers = [all_hold(conditions, recipe) for recipe in recipes]
     return True if True in answers else None if None in answers else False
 
@@ -88,7 +88,7 @@ def _has_one_value(quantity: FieldName, recipes: tuple[Recipe, ...]) -> bool:
 
 
 def settling_quantity(name: FieldName, *recipes: Recipe) -> FieldName | None:
-    """The computed quantity that is all a field feeds in these runs, where it is the same in all of them."""
+    """Computed quantity that covers all effects of a field and is equal in all runs."""
     gate = table().gates.get(name)
     if gate is None or gate.through is None or not _has_one_value(gate.through, recipes):
         return None
@@ -103,7 +103,7 @@ def changes_numbers(name: FieldName, *recipes: Recipe) -> bool:
 
 
 def open_deciding_fields(name: FieldName, *recipes: Recipe) -> list[FieldName]:
-    """The fields that cannot be read and decide whether another one counts."""
+    """Undecided fields that determine whether another field has an effect."""
     found: dict[FieldName, None] = {}
     for recipe in recipes:
         for condition in conditions_of(name, recipe.framework):
@@ -112,7 +112,7 @@ def open_deciding_fields(name: FieldName, *recipes: Recipe) -> list[FieldName]:
 
 
 def conditions_of(name: FieldName, framework: str) -> Iterator[Condition]:
-    """Everything that decides whether a field counts on one side."""
+    """All conditions on which a field's effect depends on one side."""
     for row in rows_of(name):
         yield from row.only
     gate = table().gates.get(name)
@@ -147,7 +147,7 @@ def applies(caveat: Caveat, run: Recipe, own: FrameworkSide, other: FrameworkSid
 
 
 def caveat_of(row: Row, field: FieldName, run: Recipe, own: FrameworkSide, other: FrameworkSide) -> Caveat | None:
-    """The first caveat that applies to a field; one that names fields of the row is about those only."""
+    """First caveat that applies to a field of the row."""
     for caveat in row.caveats:
         about = set(caveat.about) or {condition[0] for condition in caveat.when} & set(row.fields)
         if (not about or field in about) and applies(caveat, run, own, other):
@@ -156,7 +156,7 @@ def caveat_of(row: Row, field: FieldName, run: Recipe, own: FrameworkSide, other
 
 
 def ignored_on_one_side(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
-    """The caveat by which equal values make other numbers: one run ignores its key, the other follows it."""
+    """Caveat by which equal values differ in effect, because one run ignores its key."""
     if name not in table().ignored:
         return None
     caveats = [_ignored_caveat(name, run) for run in (a, b)]
@@ -167,7 +167,7 @@ def ignored_on_one_side(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
 
 
 def _ignored_caveat(name: FieldName, run: Recipe) -> Caveat | None:
-    """The caveat by which a run ignores its own value of a field."""
+    """Caveat by which a run ignores its own value of a field."""
     here = framework_side(run)
     if run.framework == "huggingface":
         return None
@@ -179,7 +179,7 @@ def _ignored_caveat(name: FieldName, run: Recipe) -> Caveat | None:
 
 
 def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
-    """The caveat by which two values make the same numbers: one run always, or instead, does what the other does.
+    """Caveat by which two different values have equal effect.
 
     What is carried over conditionally may still change numbers.
     """
@@ -196,7 +196,7 @@ def same_numbers(name: FieldName, a: Recipe, b: Recipe) -> Caveat | None:
 
 
 def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: FrameworkSide) -> bool:
-    """True if the partner has what a caveat says is written instead, or always does the same."""
+    """True if the partner's run has the value that a caveat writes instead, or always behaves so."""
     instead = dict(caveat.instead)
     if name in instead:
         return is_equal(instead[name], _effective_value(name, partner))
@@ -205,5 +205,6 @@ def _is_met(caveat: Caveat, name: FieldName, row: Row, partner: Recipe, there: F
 
 
 def _effective_value(name: FieldName, run: Recipe) -> Value:
+    """Value of a field; the default if it is unset."""
     value = run.value(name)
     return vocabulary()[name].default if value is None else value

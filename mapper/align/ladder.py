@@ -80,12 +80,12 @@ class Alignment(NamedTuple):
 
 
 def steps() -> tuple[Step, ...]:
-    """The ladder."""
+    """All steps of the alignment ladder, from the simplest run to the source's own."""
     return alignment_table().steps
 
 
 def align(recipe: Recipe, number: int = 0) -> Alignment:
-    """The recipe as step `number` of the ladder has it."""
+    """Recipe simplified to step `number` of the ladder, with the changes."""
     table = alignment_table()
     here = _Simplifier(recipe, table, number)
     before = {change.field: change for change in _Simplifier(recipe, table, number - 1).changes} if number else {}
@@ -115,7 +115,7 @@ def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
 
 
 def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
-    """The recipe with placeholders where paths are unknown, so that both files name the same data."""
+    """Recipe with placeholders for unknown paths, so that both files name the same data."""
     given = [*_without_data(recipe), *_without_tokenizer(recipe), *_without_checkpoint(recipe)]
     fields = dict(recipe.fields)
     for one in given:
@@ -126,6 +126,7 @@ def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
 
 
 def _without_data(recipe: Recipe) -> Iterator[Change]:
+    """Changes that put placeholders for a missing data path and, for Megatron-LM, a missing split."""
     entry = recipe.fields.get("data.blend")
     if entry is None or entry.value is not None or recipe.value("data.mock") or recipe.value("data.train_paths"):
         return
@@ -137,7 +138,7 @@ def _without_data(recipe: Recipe) -> Iterator[Change]:
 
 
 def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
-    """Megatron-LM opens the files that it is given, and MindSpore Transformers none."""
+    """Changes that remove tokenizer files: Megatron-LM opens them, MindSpore Transformers does not."""
     for field, placeholder in _TOKENIZER.items():
         entry = recipe.fields.get(field)
         if entry is not None and not entry.decided:
@@ -146,7 +147,7 @@ def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
 
 
 def _without_checkpoint(recipe: Recipe) -> Iterator[Change]:
-    """Random weights differ between the frameworks, and Megatron-LM goes on with them if `--load` finds nothing."""
+    """Changes that make both sides load one checkpoint, because random weights differ between frameworks."""
     entry = recipe.fields.get(_LOADED)
     if entry is not None and entry.decided and not entry.value:
         place = f"{CHECKPOINTS}/{recipe.framework}"
@@ -180,7 +181,7 @@ class _Simplifier:
         return self.source._replace(fields=fields, world_size=world)
 
     def _is_copy(self, field: FieldName) -> bool:
-        """True if the framework copies a field from another one, which may have changed."""
+        """True if the framework copies the field from another one, which may have changed."""
         entry = self.fields[field]
         return bool(self.changes) and any(
             side.lens == "alias_of" and (entry.origin == "derived" or not set(side.keys) & set(entry.keys))
@@ -189,10 +190,12 @@ class _Simplifier:
         )
 
     def _now(self, field: FieldName) -> Value:
+        """Current value of a field, after earlier simplifications."""
         found = self.fields.get(field)
         return None if found is None else found.value
 
     def _simplify(self, line: Simplification) -> None:
+        """Apply one line of the simplification table to its field, if the field means anything here."""
         if says_something(line.field, self.source) is False:
             return
         entry = self.fields.get(line.field)
@@ -210,6 +213,7 @@ class _Simplifier:
         self.changes.append(Change(line.field, before, after, line.en, line.zh, line.sources))
 
     def _launch(self, line: Simplification) -> None:
+        """Apply a line that sets an environment variable, and record the change."""
         assert line.variable is not None
         self.environment[line.variable] = str(line.value)
         before = self.source.value(line.field)
@@ -233,7 +237,7 @@ _SOURCES = ("proc.data.same",)
 def without_losses(
     recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
 ) -> tuple[Recipe, tuple[Change, ...]]:
-    """The recipe with what each of the files does instead of what it cannot say, and what was changed.
+    """Recipe in which values that one file cannot express take what that file does, and the changes.
 
     `across` translates to the other framework, `along` writes the source's own again.
     """
@@ -268,13 +272,14 @@ def without_losses(
 
 
 def _lost_fields(*written: Translation) -> set[str | None]:
+    """Fields that some translation loses."""
     return {row.field for one in written for row in one.rows if _is_lost(row)}
 
 
 def settle_open_fields(
     recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
 ) -> tuple[Recipe, tuple[Change, ...], tuple[ReportRow, ...]]:
-    """The recipe with one value for what the source leaves open of the network, and the rows that still ask for it.
+    """Recipe with a value for each undecided field of the network, the changes, and rows that ask for them.
 
     Left open, each framework's own default would stand in its place. What the source's own file says all the same is
     taken first, and then what the other file is read back with.
@@ -301,14 +306,14 @@ def settle_open_fields(
 
 
 def _is_left_open(row: ReportRow, recipe: Recipe) -> bool:
-    """True if a row asks for a value, or one was written in place of a value that the source leaves open."""
+    """True if a report row asks for a value, or a placeholder was written for an undecided one."""
     return row.field is not None and (row.status == "unresolved" or recipe.is_open(row.field))
 
 
 def _derived_changes(
     recipe: Recipe, across: Callable[[Recipe], Translation], along: Callable[[Recipe], Translation]
 ) -> Iterator[tuple[FieldName, Change]]:
-    """Sizes that the source's framework derives from open ones, if the other framework derives other values.
+    """Changes for sizes derived from undecided ones, if the two frameworks derive different values.
 
     Without a hidden size there was no feed-forward width to write, and each side would take its own.
     """
@@ -324,24 +329,26 @@ def _derived_changes(
 
 
 def _value_read_back(here: RecipeValue | None, other: RecipeValue | None) -> Value:
-    """The value of the source's own file if it is explicit, else the one that the other file is read back with."""
+    """Explicit value of the source's file, else the value that the written file reads back with."""
     explicit = here is not None and here.decided and here.origin == "explicit"
     found = here if explicit else other
     return found.value if found is not None and found.decided else None
 
 
 def with_placeholder_text(row: ReportRow, recipe: Recipe) -> ReportRow:
-    """A row about an open setting, with what both files have in its place."""
+    """Report row on an undecided setting, naming the placeholder in both files."""
     assert row.field is not None
     said = say.both_have_for_now(said=Words(row.en, row.zh), value=recipe.value(row.field))
     return row._replace(en=str(said), zh=said.zh)
 
 
 def _is_lost(row: ReportRow) -> bool:
+    """True for a report row on a dropped or approximate value that changes numbers."""
     return row.field is not None and row.impact == "numerics" and row.status in ("dropped", "approximate")
 
 
 def _lost_field_changes(recipe: Recipe, translation: Translation) -> Iterator[tuple[FieldName, Change]]:
+    """Change for each field that a translation loses: the value that the other framework uses instead."""
     lost = [row for row in translation.rows if _is_lost(row)]
     if not lost:
         return
@@ -358,6 +365,7 @@ def _lost_field_changes(recipe: Recipe, translation: Translation) -> Iterator[tu
 
 
 def _recipe_with_changes(recipe: Recipe, changes: dict[FieldName, Change]) -> Recipe:
+    """Recipe with the values of these changes."""
     fields = dict(recipe.fields)
     for name, change in changes.items():
         entry = fields.get(name)
@@ -419,7 +427,7 @@ class AlignmentTable(NamedTuple):
     """By dialect: the keys of the YAML that saves one checkpoint and stops."""
 
     def place(self, back: str) -> int:
-        """The number of the step that gives a setting back; one above the last for `always`."""
+        """Number of the step that restores a setting; one above the last for `always`."""
         if back == ALWAYS:
             return len(self.steps)
         return next(number for number, step in enumerate(self.steps) if step.name == back)
@@ -446,6 +454,7 @@ def _simplifications_by_name(content: Mapping[str, Any]) -> dict[str, tuple[Simp
 
 
 def _simplification_of_row(row: dict[str, Any]) -> Simplification:
+    """Simplification record of a table row."""
     return Simplification(
         row["field"],
         row.get("value"),
@@ -488,12 +497,13 @@ def _list_entries(value: Value) -> list[Value] | None:
 
 
 def _two_layers(value: Value, _at: Situation) -> Value:
+    """Number of layers, at most two."""
     layers = _whole_number(value)
     return value if layers is None else min(layers, LAYERS)
 
 
 def _two_layer_pattern(value: Value, _at: Situation) -> Value:
-    """The first layer, and the first one of the other kind where there is one."""
+    """Pattern of the first layer and, if there is another kind, its first layer."""
     pattern = _list_entries(value)
     if pattern is None or len(pattern) <= LAYERS:
         return value
@@ -508,16 +518,18 @@ def _two_layer_list(value: Value, at: Situation) -> Value:
 
 
 def _one_at_most(value: Value, _at: Situation) -> Value:
+    """The number, at most 1."""
     number = _whole_number(value)
     return value if number is None else min(number, 1)
 
 
 def _none_where_layers_go(value: Value, at: Situation) -> Value:
+    """None if the number of layers was reduced, else the value."""
     return value if at.aligned("model.num_layers") == at.source("model.num_layers") else None
 
 
 def _same_padding(value: Value, at: Situation) -> Value:
-    """A divisor that pads the vocabulary to the size it has with the source's tensor parallel size.
+    """Divisor that pads the vocabulary to the size that it has under the source's tensor parallel size.
 
     A size that the source gives itself may be no multiple of that (`--padded-vocab-size`), and stays.
     """
@@ -546,14 +558,17 @@ def _off_unless_experts_need_it(value: Value, at: Situation) -> Value:
 
 
 def _dispatcher_of_one_device(value: Value, _at: Situation) -> Value:
+    """Token dispatcher that a single device can use."""
     return "alltoall" if value == "flex" else value
 
 
 def _plain_sharding(value: Value, _at: Situation) -> Value:
+    """`no_shard` in place of any sharding of optimizer state."""
     return value if value in (None, "no_shard") else "no_shard"
 
 
 def _aligned_devices(value: Value, at: Situation) -> Value:
+    """Number of devices that the reduced parallel sizes need."""
     if at.source("parallel.data_size") is None and all(at.aligned(name) == at.source(name) for name in PARALLEL_SIZES):
         return value
     devices = 1
@@ -563,6 +578,7 @@ def _aligned_devices(value: Value, at: Situation) -> Value:
 
 
 def _aligned_accumulation(value: Value, at: Situation) -> Value:
+    """Number of micro batches that keeps the global batch size after the reduction."""
     whole, micro = _whole_number(at.source("batch.global_size")), _whole_number(at.source("batch.micro_size"))
     if not whole or not micro or at.aligned("parallel.data_size") is None:
         return value
@@ -570,20 +586,23 @@ def _aligned_accumulation(value: Value, at: Situation) -> Value:
 
 
 def _run_length(value: Value, at: Situation) -> Value:
+    """Number of training steps of the source, if it has one."""
     steps = at.source("run.train_steps")
     return value if steps is None else steps
 
 
 def _zero_where_set(value: Value, _at: Situation) -> Value:
+    """0 for a number that is set; None stays."""
     return value if value is None else 0.0
 
 
 def _single_balancing_kind(value: Value, _at: Situation) -> Value:
-    """Several balancing losses at once have no equal; without any coefficient none of them is added."""
+    """`none` in place of several balancing kinds, which the other framework cannot combine."""
     return "none" if _list_entries(value) is not None else value
 
 
 def _a_seed(value: Value, at: Situation) -> Value:
+    """The given seed, else the run's, else the default one."""
     if value:
         return value
     seed = at.aligned("run.seed")
@@ -591,19 +610,22 @@ def _a_seed(value: Value, at: Situation) -> Value:
 
 
 def _false_where_set(value: Value, _at: Situation) -> Value:
+    """False for a switch that is on; other values stay."""
     return False if value else value
 
 
 def _plain_optimizer(value: Value, at: Situation) -> Value:
-    """Megatron-LM's fused Adam computes the same as a plain one: only an explicit wish of the other side is undone."""
+    """False for a fused optimizer that MindSpore Transformers' file asks for: both forms compute the same."""
     return False if value and at.framework == "mindformers" else value
 
 
 def _plain_where_latent(value: Value, at: Situation) -> Value:
+    """False for a switch that latent attention cannot use."""
     return False if value and at.aligned("attention.latent.enabled") else value
 
 
 def _engine_where_latent(value: Value, at: Situation) -> Value:
+    """`transformer_engine` in place of `local` layers if the model has latent attention."""
     return "transformer_engine" if value == "local" and at.aligned("attention.latent.enabled") else value
 
 

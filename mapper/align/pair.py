@@ -117,7 +117,7 @@ def pair_of(
     initial_weights: bool = False,
     trial: str | None = None,
 ) -> Pair:
-    """The pair for a configuration; `step` is the rung of the alignment ladder, None for the run as it is.
+    """Pair of files for one configuration; `step` is the ladder's rung, None for the run as it is.
 
     `trial` names an experiment of the guide, whose settings go on top.
     """
@@ -139,6 +139,7 @@ def _make_pair(
     *,
     settle: bool = True,
 ) -> Pair:
+    """Pair of files translated from one configuration, after simplification and reading both back."""
     megatron, mindformers, dialect = versions
 
     def to_script(of: Recipe) -> Translation:
@@ -181,7 +182,7 @@ def _make_pair(
 
 
 def _refuse_random_weights(script: Translation) -> Translation:
-    """The script that stops if the folder of its checkpoint is empty, unless the source names the checkpoint."""
+    """Script that stops if its checkpoint folder is empty, unless the source names the checkpoint itself."""
     if script.recipe.value("checkpoint.load_path") != f"{CHECKPOINTS}/megatron":
         return script
     stops = TargetSetting(STOPS_WITHOUT_CHECKPOINT, True, ("checkpoint.load_path",), True, ())
@@ -191,7 +192,7 @@ def _refuse_random_weights(script: Translation) -> Translation:
 def _recipe_of_step(
     source: Recipe, given: tuple[Change, ...], step: int | None, trial: str | None
 ) -> tuple[Recipe, tuple[Change, ...], Alignment | None]:
-    """The recipe of a rung and an experiment, and what is other there than in the file."""
+    """Recipe of a rung and an experiment, and the changes from the file."""
     recipe, changes = source, given
     alignment = None if step is None else align(recipe, step)
     if alignment is not None:
@@ -208,19 +209,19 @@ def _recipe_of_step(
 def _rows_with_questions(
     asking: tuple[ReportRow, ...], recipe: Recipe, rows: Iterable[ReportRow]
 ) -> Iterable[ReportRow]:
-    """The report with the rows that ask for a value, in place of those that call its stand-in written."""
+    """Report rows in which rows that ask for a value replace those on its placeholder."""
     asked = {row.field for row in asking}
     return *(with_placeholder_text(row, recipe) for row in asking), *(row for row in rows if row.field not in asked)
 
 
 def _drop_computed(recipe: Recipe) -> Recipe:
-    """A recipe that is no file's any more: what was computed of the file is not known of it."""
+    """Recipe without quantities computed from the file, which a changed recipe no longer has."""
     fields = {name: entry for name, entry in recipe.fields.items() if not name.startswith(COMPUTED)}
     return recipe._replace(fields=fields)
 
 
 def _merge_changes(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple[Change, ...]:
-    """One change for each field: from what it was in the source to what it is now."""
+    """One change for each field, from the first value to the last."""
     before = {change.field: change.before for change in first}
     later: set[str] = {change.field for change in then}
     joined = [change for change in first if change.field not in later]
@@ -232,7 +233,7 @@ def _merge_changes(first: tuple[Change, ...], then: tuple[Change, ...]) -> tuple
 
 
 def _add_notes(translation: Translation, changed: set[str], language: Language) -> Translation:
-    """The translation with comments that help a reader of the pair: the other side's names, and what was changed."""
+    """Translation with comments for a reader of the pair: names on the other side, and changes."""
     same = translation.source_framework == translation.target_framework
 
     def note(setting: TargetSetting) -> tuple[str, ...]:
@@ -245,7 +246,7 @@ def _add_notes(translation: Translation, changed: set[str], language: Language) 
 
 
 def _own_losses(along: Translation, across: Iterable[ReportRow]) -> Iterable[ReportRow]:
-    """Rows that the source's own framework lost when it was written again, unless the other side lost them too."""
+    """Report rows on values that the source's own framework lost in writing, if the other side did not."""
     known: set[tuple[str | None, tuple[str, ...]]] = {
         (row.field, row.source) for row in across if row.status not in ("exact", "made-explicit")
     }
@@ -259,7 +260,7 @@ def _own_losses(along: Translation, across: Iterable[ReportRow]) -> Iterable[Rep
 
 
 def _initial_weights(translation: Translation) -> Translation:
-    """The YAML that saves one checkpoint of its initial weights and stops after the first step."""
+    """YAML that saves the initial weights as a checkpoint and stops after the first step."""
     family = "model" if translation.family is None else translation.family.family.name
     wanted = alignment_table().initial_weights[translation.dialect]
     settings = [setting for setting in translation.settings if setting.key not in wanted]
@@ -274,7 +275,7 @@ DEVICES_PER_NODE = 8
 
 
 def readme(pair: Pair, language: Language) -> str:
-    """The text for one language."""
+    """Readme of the pair in one language."""
     return "\n".join(_Readme(pair, language).lines()) + "\n"
 
 
@@ -286,7 +287,7 @@ class _Readme:
         self.nodes = max(1, -(-pair.devices // DEVICES_PER_NODE)) if pair.devices % DEVICES_PER_NODE == 0 else 1
 
     def lines(self) -> Iterator[str]:
-        """Every line."""
+        """All lines of the readme."""
         yield from self._head()
         yield from self._launch()
         yield from self._compare()
@@ -302,6 +303,7 @@ class _Readme:
         return words[self.language].format_map({**_NAMES, **values})
 
     def _head(self) -> Iterator[str]:
+        """Title and introduction, with the alignment step."""
         pair = self.pair
         yield self._say("title", megatron=pair.megatron.version, mindformers=pair.mindformers.version)
         yield ""
@@ -317,6 +319,7 @@ class _Readme:
                 yield self._say("aligned", text=step.text(self.language), **values)
 
     def _launch(self) -> Iterator[str]:
+        """Lines on launching both runs."""
         nodes = "" if self.nodes == 1 else self._say("nodes", nodes=self.nodes)
         yield from ("", self._say("launch"), "", self._say("megatron", nodes=nodes), "", "```bash")
         yield f"bash /path/to/{SCRIPT} 2>&1 | tee megatron.log"
@@ -330,6 +333,7 @@ class _Readme:
             yield from ("", self._say("norms"))
 
     def _exports(self) -> Iterator[str]:
+        """Shell lines that set the environment variables of the alignment."""
         alignment = self.pair.alignment
         if alignment is None:
             return
@@ -345,6 +349,7 @@ class _Readme:
         return f"{started} {self.pair.devices} {DEVICES_PER_NODE} {last}"
 
     def _compare(self) -> Iterator[str]:
+        """Lines on comparing the two logs."""
         recipe = self.pair.mindformers.recipe
         steps = recipe.value("run.train_steps")
         shown = f"; steps_per_epoch = {steps}" if isinstance(steps, int) else ""
@@ -361,6 +366,7 @@ class _Readme:
         yield from (self._fill(line) for line in self.words["order"])
 
     def _weights(self) -> Iterator[str]:
+        """Lines on using equal initial weights."""
         settings = {setting.key: setting.value for setting in self.pair.mindformers.settings}
         folder = settings.get(OUTPUT[self.pair.mindformers.dialect], "./output")
         made, hint, *rest = self.words["weights_steps"]
@@ -382,6 +388,7 @@ class _Readme:
             yield from ("", "```bash", self._msrun(INITIAL), "```")
 
     def _report(self) -> Iterator[str]:
+        """Lines on values to fill in, on changes and on remaining differences."""
         unresolved = [row for row in self.pair.rows if row.status == "unresolved"]
         if unresolved:
             yield from ("", self._say("fill"), "")
@@ -404,6 +411,7 @@ class _Readme:
         return f"- {named}: {markdown(row.zh if self.language == 'zh' else row.en)}"
 
     def _ladder(self) -> Iterator[str]:
+        """List of the ladder's steps."""
         yield from ("", self._say("ladder"), "")
         for number, step in enumerate(alignment_table().steps):
             yield f"{number}. `{step.name}`: {step.text(self.language)}"

@@ -61,7 +61,7 @@ _LONGEST_FUSED, _SHORT_FUSED = 4096, 128
 
 
 def scale(args: Values) -> float:
-    """0.12–0.19 `dot_product_attention.py:DotProductAttention.__init__`, `multi_latent_attention.py`.
+    """Factor on attention scores (0.12–0.19 `dot_product_attention.py`, `multi_latent_attention.py`).
 
     `apply_query_key_layer_scaling` divides here and multiplies within the softmax: together they are 1.
     """
@@ -106,7 +106,7 @@ def rotary(args: Values) -> Rotary | None:
 
 
 def _plain(width: int, args: Values) -> tuple[float, ...]:
-    """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
+    """Rotary frequencies without scaling (`rotary_pos_embedding.py:RotaryEmbedding.__init__`)."""
     share, base = args.rotary_percent, float(args.rotary_base)
     dim = int(width * share) if share < 1.0 else width
     return tuple(1.0 / base ** (number / dim) for number in range(0, rotated_width(dim), 2))
@@ -180,7 +180,7 @@ def documents(args: Values) -> dict[str, Value]:
 
 
 def _reads_mask(args: Values) -> bool:
-    """`fused_softmax.py:FusedScaleMaskSoftmax.is_kernel_available`."""
+    """True if the softmax kernel reads the attention mask (`fused_softmax.py:is_kernel_available`)."""
     if args.transformer_impl != "local":
         return False
     if args.window_size:
@@ -196,7 +196,7 @@ def _reads_mask(args: Values) -> bool:
 
 
 def ends(args: Values) -> Ends:
-    """0.12–0.19 `gpt_model.py:GPTModel.__init__`, `language_model_embedding.py:LanguageModelEmbedding.__init__`."""
+    """Parameters before and after the layers (0.12–0.19 `gpt_model.py`, `language_model_embedding.py`)."""
     args.require_known_network()
     hidden, rows = whole(args.hidden_size), whole(args.padded_vocab_size)
     learned = args.position_embedding_type == "learned_absolute"
@@ -231,7 +231,7 @@ def _mtp_layers(args: Values, layers: list[Layer]) -> list[Layer]:
 
 
 def _pattern(args: Values, count: int) -> list[bool]:
-    """gpt_layer_specs.py:get_gpt_decoder_block_spec: which layers have experts."""
+    """True for each layer with experts (gpt_layer_specs.py:get_gpt_decoder_block_spec)."""
     if not args.num_experts:
         return [False] * count
     frequency = args.moe_layer_freq
@@ -241,7 +241,7 @@ def _pattern(args: Values, count: int) -> list[bool]:
 
 
 def _layer(args: Values, *, experts: bool) -> Layer:
-    """transformer_layer.py:TransformerLayer.__init__."""
+    """Parameter counts of one layer (transformer_layer.py:TransformerLayer.__init__)."""
     attention, norms = _attention(args)
     norm = norms + 2 * _norm(args, whole(args.hidden_size))
     way = "latent" if args.multi_latent_attention else "attention"
@@ -312,7 +312,7 @@ def _latent(args: Values, hidden: int, heads: int) -> tuple[int, int]:
 
 
 def _norm(args: Values, width: int) -> int:
-    """LayerNorm has a bias beside its weight, RMSNorm none (`fused_layer_norm.py`, `torch_norm.py`)."""
+    """Number of parameters of a norm: LayerNorm has a bias, RMSNorm does not."""
     return width if args.normalization == "RMSNorm" else 2 * width
 
 
@@ -358,6 +358,7 @@ _ALIKE = ("aux_loss", "pai_megatron_aux_loss")
 
 
 def _of_router(args: Values) -> Iterator[tuple[str, float]]:
+    """Weighted terms that each router adds to the loss, with their coefficients; UndecidedError for a fork's own."""
     own = args.fork_words(BALANCING_TYPE)
     if args.moe_aux_loss_coeff and own and own[-1] not in _ALIKE:
         raise UndecidedError  # a fork's own balancing, over tokens and with divisions of its own
@@ -396,7 +397,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _share_of_term(args: Values) -> float:
-    """The part of a router's term that is left: the ranks of a sequence add their parts, and it is divided by them."""
+    """Factor on a router's loss term that remains after sequence parallel ranks are summed and divided."""
     tensor, context = whole(args.tensor_model_parallel_size), whole(args.context_parallel_size)
     if tensor > 1 and (not args.sequence_parallel or args.moe_token_dispatcher_type == "alltoall_seq"):
         raise UndecidedError
@@ -408,13 +409,13 @@ def _share_of_term(args: Values) -> float:
 
 
 def _by_sample(args: Values) -> int:
-    """`router.py:TopKRouter._apply_seq_aux_loss` counted the tokens of one sequence for those of the micro batch."""
+    """Divisor of a per-sequence balancing loss that counts the micro batch's tokens for one sequence."""
     counted = args.calculate_per_token_loss and args.does("sequence_for_batch")
     return whole(args.micro_batch_size) if counted else 1
 
 
 def samples(args: Values) -> int:
-    """0.12–0.19 `training/training.py:update_train_iters`: what is given as samples is cut to whole iterations."""
+    """Number of training samples, cut to whole iterations (`training/training.py:update_train_iters`)."""
     if args.rampup_batch_size or args.step_batch_size_schedule or args.iterations_to_skip:
         raise UndecidedError
     batch = int(args.global_batch_size)
@@ -448,7 +449,7 @@ def decay(args: Values) -> dict[str, Value]:
 
 
 def deviations(args: Values) -> Mapping[str, Value] | str:
-    """0.12–0.19 `transformer_config.py:TransformerConfig.__post_init__`, and the modules that draw by it."""
+    """Standard deviation of the initial weights by kind of parameter (`transformer_config.py`)."""
     if args.loads_weights(LOADED["megatron"]):
         return FROM_CHECKPOINT
     args.require_known_network()

@@ -142,12 +142,12 @@ def _of_old(config: Values, base: float) -> Rotary:
 
 
 def _inverse(width: int, base: float) -> tuple[float, ...]:
-    """`rotary_pos_embedding.py:RotaryEmbedding.__init__`."""
+    """Rotary frequencies without scaling (`rotary_pos_embedding.py:RotaryEmbedding.__init__`)."""
     return tuple(base ** -(number / width) for number in range(0, rotated_width(width), 2))
 
 
 def _yarn_frequencies(config: Values, base: float, width: int) -> list[float]:
-    """`yarn_rotary_pos_embedding.py:YarnRotaryEmbedding.__init__`, `modules/layers.py:FreqsMgr.__init__`."""
+    """Rotary frequencies under YaRN (`yarn_rotary_pos_embedding.py`, `modules/layers.py:FreqsMgr`)."""
     factor = float(config.rotary_scaling_factor)
     longest = int(config.max_position_embeddings)
 
@@ -208,7 +208,7 @@ def documents(config: Values, dialect: str) -> dict[str, Value]:
 
 
 def model_class(name: object, dialect: str, version: str) -> ModelClass:
-    """The class whose configuration class has this name, as a graph and a version build it."""
+    """Facts of the class with this configuration class, in a graph mode and version."""
     found = CLASSES.get(dialect, {}).get(name, ()) if isinstance(name, str) else ()
     for row in map(ModelClass._make, found):
         if version in row.versions:
@@ -217,7 +217,7 @@ def model_class(name: object, dialect: str, version: str) -> ModelClass:
 
 
 def ends(config: Values, made_by: ModelClass) -> Ends:
-    """`gpt_model.py:GPTModel.__init__`, `language_model_embedding.py:LanguageModelEmbedding.__init__`."""
+    """Parameters before and after the layers (`gpt_model.py`, `language_model_embedding.py`)."""
     config.require_known_network()
     hidden, rows = whole(config.hidden_size), whole(config.vocab_size)
     learned = config.position_embedding_type == "learned_absolute"
@@ -249,6 +249,7 @@ def network(config: Values, made_by: ModelClass) -> Network:
 
 
 def _layer_list(config: Values, made_by: ModelClass) -> list[Layer]:
+    """Parameter counts of every layer, dense and sparse ones in their pattern."""
     count = layers_in(config.num_layers)
     attention, norms = _attention(config, made_by)
     norm = norms + 2 * _norm(config, made_by, whole(config.hidden_size))
@@ -261,7 +262,7 @@ def _layer_list(config: Values, made_by: ModelClass) -> list[Layer]:
 
 
 def _pattern(config: Values, count: int) -> list[bool]:
-    """gpt_layer_specs.py:get_gpt_decoder_block_spec."""
+    """True for each layer with experts (gpt_layer_specs.py:get_gpt_decoder_block_spec)."""
     first, frequency = config.first_k_dense_replace, config.moe_layer_freq
     if first:
         return ([False] * layers_in(first) + [True] * (count - first))[:count]
@@ -280,7 +281,7 @@ def _dense_layer(config: Values, made_by: ModelClass, attention: int, norm: int)
 
 
 def _sparse(config: Values, made_by: ModelClass, attention: int, norm: int) -> Layer:
-    """moe_layer.py:MoELayer.__init__, router.py:Router.__init__, ffn.py:FFNGroupedGEMM, shared_experts.py.
+    """Parameter counts of a layer with experts (moe_layer.py, router.py, ffn.py, shared_experts.py).
 
     Those of the static graph are gated whatever the configuration says; none has a bias.
     """
@@ -304,7 +305,7 @@ def _attention_kind(config: Values, made_by: ModelClass) -> str:
 
 
 def _mlp(config: Values, width: Any) -> int:
-    """mlp.py:MLP.__init__."""
+    """Number of parameters of an MLP (mlp.py:MLP.__init__)."""
     hidden, width = whole(config.hidden_size), whole(width)
     first = 2 * width if config.gated_linear_unit else width
     return hidden * (first + width) + (first + hidden if config.add_bias_linear else 0)
@@ -372,13 +373,14 @@ def loss_weighting(config: Values, dialect: str) -> str:
 
 
 def _require_static(config: Values, dialect: str) -> None:
+    """UndecidedError for an unknown network, or for a dialect other than the static graph."""
     config.require_known_network()
     if dialect != "static":
         raise UndecidedError
 
 
 def _by_token(config: Values) -> bool:
-    """`base_trainer.py:BaseTrainer` hands the switch to the network and to what wraps it."""
+    """True if losses are averaged over tokens (`base_trainer.py:BaseTrainer`)."""
     asked = bool(config.calculate_per_token_loss)
     if asked != bool(config.get(PER_TOKEN_WRAPPER)):
         raise UndecidedError
@@ -417,14 +419,14 @@ def _balancing_kind(config: Values) -> tuple[str, float]:
 
 
 def _experts_that_count(config: Values) -> str:
-    """`router.py:TopKRouter.routing` hands the chosen experts to the loss, with bias and groups as they were."""
+    """Name of the expert choice that the balancing loss uses (`router.py:TopKRouter.routing`)."""
     groups = config.moe_router_num_groups and config.moe_router_group_topk and config.does("limits_groups")
     limited = bool(groups) and whole(config.moe_router_group_topk) < whole(config.moe_router_num_groups)
     return AS_CHOSEN if config.moe_router_enable_expert_bias or limited else ""
 
 
 def _group(config: Values, kind: str) -> str:
-    """`router.py:TopKRouter.__init__`: as many groups as devices have parts of the tokens."""
+    """Group of tokens over which a balancing loss is computed (`router.py:TopKRouter.__init__`)."""
     if kind == "step":
         # gpt_model.py:GPTModel.reset_accu_gbs_fi leaves out the routers of multi-token prediction
         reset = STEP if _rounds(config) == 1 else STEP_SO_FAR
@@ -436,7 +438,7 @@ def _group(config: Values, kind: str) -> str:
 
 
 def _copies(config: Values) -> int:
-    """Data parallel devices whose samples one loss is over: all of them where the graph is one for all devices."""
+    """Number of data-parallel devices that share one loss; all of them in a single whole graph."""
     copies = whole(config.get(RESOLVED_RANKS["copies"]))
     if copies > 1 and config.get(RESOLVED_RANKS["mode"]) not in ("semi_auto_parallel", "auto_parallel"):
         raise UndecidedError
@@ -515,7 +517,7 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
 
 
 def _draw_by_name(found: dict[str, Value], rules: Any, config: Values) -> dict[str, Value]:
-    """1.8–2.1 (static) `gpt_model.py:GPTModel.update_weight`: each rule draws again what its target matches."""
+    """Standard deviations after rules by parameter name (1.8–2.1 static `gpt_model.py:update_weight`)."""
     import re
 
     blocks = [f"decoder.layers.{number}" for number in range(min(whole(config.num_layers), _MOST_NAMED))]
@@ -564,7 +566,7 @@ def _dynamic_samples(config: Values) -> int:
 
 
 def _dynamic_weighting(config: Values) -> str:
-    """2.0–2.1 `pynative/loss/loss.py:CrossEntropyLoss.construct`, `Trainer._forward_backward`."""
+    """Tokens that weigh alike in the loss (2.0–2.1 `pynative/loss/loss.py:CrossEntropyLoss.construct`)."""
     _require_dynamic_loss(config)
     if not has_masked_tokens(config, DYNAMIC_DATA["type"], DYNAMIC_DATA["masks_end"], DYNAMIC_DATA["columns"]):
         return EVERY_TOKEN
@@ -596,6 +598,7 @@ def _require_dynamic_loss(config: Values) -> None:
 
 
 def _require_whole_sequences(config: Values) -> None:
+    """UndecidedError if tensor, context or pipeline parallelism splits the run."""
     if any(whole(config.get(DYNAMIC_RUN[axis])) != 1 for axis in ("tensor", "context", "stages")):
         raise UndecidedError
 

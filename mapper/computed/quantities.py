@@ -40,7 +40,7 @@ _DOCUMENTS: tuple[FieldName, ...] = ("computed.visible_documents",)
 
 
 def computed_quantities(config: Config) -> dict[FieldName, RecipeValue]:
-    """Every quantity that this side has formulas for."""
+    """All quantities that formulas compute for a configuration, as recipe fields."""
     if config.framework == "huggingface":
         from ..recipe.huggingface import huggingface_recipe
 
@@ -57,6 +57,7 @@ def computed_quantities(config: Config) -> dict[FieldName, RecipeValue]:
 def _evaluate_fields(
     names: tuple[FieldName, ...], values: Values, formula: Callable[[], tuple[Value, ...]]
 ) -> dict[FieldName, RecipeValue]:
+    """Recipe values of a formula's fields, with the keys that it read; undecided if it cannot be computed."""
     try:
         results, decided = formula(), True
     except (UndecidedError, *TOO_ODD):
@@ -145,7 +146,7 @@ def _mindformers_parts(config: Config) -> list[Part]:
 
 
 def _curve(config: Config, values: Values) -> tuple[Value, ...]:
-    """The schedule's own engine reads the configuration; what draws it is noted here."""
+    """Learning-rate quantities, computed by the schedule engine."""
     from ..schedule.from_config import feeds_of
 
     values.again(feeds_of(config))
@@ -153,7 +154,7 @@ def _curve(config: Config, values: Values) -> tuple[Value, ...]:
 
 
 def _memoize_network(values: Values, build: Callable[[], Network]) -> Callable[[], Network]:
-    """The network, built when it is first asked for; what it takes is noted each time."""
+    """Function that builds the network once; each call notes the settings that it depends on."""
     kept: list[Network] = []
     keys: list[str] = []
 

@@ -53,7 +53,7 @@ class Layer(NamedTuple):
     kind: str = ""
 
     def total(self) -> int:
-        """All of it."""
+        """Number of all parameters of the layer."""
         return sum(self[:6])
 
 
@@ -65,7 +65,7 @@ class Ends(NamedTuple):
     output: int
 
     def by_kind(self) -> Mapping[str, Value]:
-        """Those that there are."""
+        """Parameters by kind, kinds with none left out."""
         return {kind: size for kind, size in zip(self._fields, self, strict=True) if size}
 
 
@@ -78,7 +78,7 @@ class Network(NamedTuple):
     mtp_layers: Sequence[Layer] = ()
 
     def by_kind(self) -> Mapping[str, Value]:
-        """The parameters by kind of module, without the kinds that it has none of."""
+        """Parameters by kind of module, kinds with none left out."""
         found = dict.fromkeys(Layer._fields[:6], 0)
         for layer in self.layers:
             for kind, size in zip(Layer._fields[:6], layer[:6], strict=True):
@@ -88,15 +88,15 @@ class Network(NamedTuple):
         return {kind: size for kind, size in found.items() if size}
 
     def total(self, ends: Ends) -> int:
-        """Every parameter."""
+        """Number of all parameters, with those outside the layers."""
         return sum(ends) + sum(layer.total() for layer in self.layers) + self.final_norm + self.mtp
 
     def active(self, ends: Ends) -> int:
-        """The parameters that the next token's logits go through: none of multi-token prediction."""
+        """Number of parameters used for the next token's logits, without multi-token prediction."""
         return self.total(ends) - self.mtp - sum(layer.idle for layer in self.layers)
 
     def kinds(self) -> list[Value]:
-        """The kind of every layer, alike ones that follow each other with their number."""
+        """Kinds of the layers, equal neighbours as one entry with their number."""
         found: list[Value] = [
             f"{count} {kind}" for count, kind in _consecutive_kinds(layer.kind for layer in self.layers)
         ]
@@ -107,7 +107,7 @@ class Network(NamedTuple):
 
 
 def pattern_of(written: object, count: int) -> list[bool]:
-    """A list that says of every layer whether it has experts."""
+    """True for each layer with experts, from a written list; UndecidedError for another value."""
     if not isinstance(written, (list, tuple)):
         raise UndecidedError
     entries = cast("list[object]", written)
@@ -117,6 +117,7 @@ def pattern_of(written: object, count: int) -> list[bool]:
 
 
 def _consecutive_kinds(kinds: Iterable[str]) -> list[tuple[int, str]]:
+    """Equal neighbours of a list as (number, kind)."""
     found: list[tuple[int, str]] = []
     for kind in kinds:
         if found and found[-1][1] == kind:
@@ -174,7 +175,7 @@ def bend_frequency(frequency: float, bend: Bend) -> float:
 def blend_frequencies(
     plain: Sequence[float], factor: float, dim: int, base: float, longest: float, turns: Sequence[float]
 ) -> tuple[float, ...]:
-    """YaRN's frequencies: those that turn seldom are stretched, those that turn often stay, a ramp lies between."""
+    """Frequencies under YaRN: slow ones are stretched, fast ones kept, with a ramp between."""
     low, last = ramp(dim, base, longest, turns)
     high = last + (0.001 if low == last else 0)
     ramps = [min(max((place - low) / (high - low), 0.0), 1.0) for place in range(len(plain))]
@@ -187,7 +188,7 @@ def round_digits(value: float, digits: int = 10) -> float:
 
 
 def spectrum(frequencies: Sequence[float]) -> Mapping[str, Value]:
-    """The frequencies at a few places, how many there are, and a digest of all of them."""
+    """Sample of some frequencies, their number, and a digest of all."""
     told = [f"{one:.{_DIGITS - 1}e}" for one in frequencies]
     last = len(told) - 1
     places = dict.fromkeys(last * number // (_SHOWN - 1) for number in range(_SHOWN)) if told else {}
@@ -197,7 +198,7 @@ def spectrum(frequencies: Sequence[float]) -> Mapping[str, Value]:
 
 
 def sight(windows: Sequence[tuple[int, int] | None]) -> list[Value]:
-    """The positions that a token of each layer sees; equal layers that follow each other with their number."""
+    """Number of positions that each layer sees, equal neighbours as one entry."""
     found: list[tuple[int, str]] = []
     for window in windows:
         told = "causal" if window is None else f"causal, from {window[0]} before to {window[1]} behind"
@@ -216,7 +217,7 @@ ON_FROM_EARLIER_STEPS = " and in prediction layers all before"
 
 
 def weights_of_groups(group: str) -> str:
-    """The weights of tokens if those of a group weigh alike; one group is the whole step."""
+    """Text on tokens that weigh alike within a group; one group is the whole step."""
     return EVERY_TOKEN if group == STEP else f"each group of {group} alike"
 
 
@@ -245,7 +246,7 @@ PREDICTION_BY_ALL = "multi-token prediction over all tokens"
 
 
 def has_masked_tokens(config: Values, kind: str, masks_end: str, columns: str) -> bool:
-    """True if some tokens do not count, by these keys of MindSpore Transformers.
+    """True if some tokens do not count in the loss, by these keys of MindSpore Transformers.
 
     Without the data set's own mask it is the padding that does not, and whether there is any the file does not say.
     """
@@ -264,7 +265,7 @@ _FOREIGN_PHRASES: list[Pattern[str]] = []
 
 
 def in_both(told: str) -> Words:
-    """A value's text, with its Chinese beside it: phrase by phrase, the longest first."""
+    """Text of a value in both languages, translated phrase by phrase."""
     import re
 
     from .message_texts_compiled import FOREIGN
@@ -280,7 +281,7 @@ MOST_LAYERS = 100_000
 
 
 def layers_in(number: Any) -> int:
-    """A number of layers, of which lists are made; a formula ends where no model has as many."""
+    """Number of layers; UndecidedError if it is not a plausible number."""
     count = whole(number)
     if count > MOST_LAYERS:
         raise UndecidedError
@@ -291,21 +292,21 @@ MOST_ROTATED = 65_536
 
 
 def rotated_width(width: int) -> int:
-    """The width of a head that is rotated, of whose frequencies lists are made; no head is as wide as the limit."""
+    """Width of a rotated head; UndecidedError if it is not a plausible number."""
     if width > MOST_ROTATED:
         raise UndecidedError
     return width
 
 
 def whole(value: Any) -> int:
-    """A size; a formula ends at anything else, and at a number that no framework's integer holds."""
+    """Value as a size; UndecidedError if it is not a whole number in range."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0 or value.bit_length() >= INTEGER_BITS:
         raise UndecidedError
     return value
 
 
 def keys_below(settings: Mapping[str, Setting], prefixes: tuple[str, ...]) -> tuple[str, ...]:
-    """The keys that begin so, in the file's order."""
+    """Keys that start with one of these prefixes, in file order."""
     return tuple([key for key in settings if key.startswith(prefixes)])
 
 
@@ -334,7 +335,7 @@ class Values:
         return setting.value
 
     def loads_weights(self, keys: Iterable[str]) -> bool:
-        """True if the file names a checkpoint under one of these keys; which one it is may be open."""
+        """True if the file names a checkpoint under one of these keys, even an undecided one."""
         for key in keys:
             setting = self._settings.get(key)
             if setting is not None and (setting.value or (setting.origin == "explicit" and not setting.decided)):
@@ -343,18 +344,18 @@ class Values:
         return False
 
     def fork_words(self, key: str) -> tuple[str, ...]:
-        """The words of the file behind a value, where a fork's own say it; empty where they are the value's."""
+        """Words in the file that set a value through a fork's own argument; empty otherwise."""
         setting = self._settings.get(self._prefix + key)
         if setting is None or setting.origin != "derived" or setting.raw is None:
             return ()
         return setting.raw
 
     def does(self, word: str) -> bool:
-        """True if the code of this version does what a word of facts.yaml stands for."""
+        """True if this version's code has the behaviour that a word of facts.yaml names."""
         return self._config.framework_version in SINCE[self._config.framework][word]
 
     def require_known_network(self) -> None:
-        """End the formula where something makes another network than it knows."""
+        """UndecidedError if a setting selects a network that the formulas do not cover."""
         if not self._another_key:
             self._another_key.append(self._another_network())
         other = self._another_key[0]
@@ -363,7 +364,7 @@ class Values:
             raise UndecidedError(other)
 
     def _another_network(self) -> str | None:
-        """The key that makes another network than the formulas know; None if there is none."""
+        """Key that selects a network that the formulas do not cover; None if there is none."""
         framework = self._config.framework
         for name in ANOTHER_NETWORK[framework]:
             setting = self._settings.get(self._prefix + name)
@@ -376,11 +377,11 @@ class Values:
         return None
 
     def again(self, keys: Iterable[str]) -> None:
-        """Note what was asked for before and is used once more."""
+        """Note keys that were read earlier and are used again."""
         self._asked.update(dict.fromkeys(keys))
 
     def take_keys(self) -> tuple[str, ...]:
-        """The keys that were asked for since the last call."""
+        """Keys read since the last call."""
         found = tuple(self._asked)
         self._asked = {}
         return found

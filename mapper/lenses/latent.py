@@ -40,13 +40,14 @@ def temperature(factor: Value, mscale: Value) -> float | None:
 
 
 def _scale_get(values: Values, scope: Scope) -> Values:
-    """The option `by` says which of the two coefficients the version's latent attention reads."""
+    """Attention scale of the recipe, from YaRN's factor and the coefficient that the version uses (`by`)."""
     by = 2 if scope.options.get("by") == "all_dimensions" else 1
     found = temperature(values[0], values[by])
     return (None if found is None else found * found,)
 
 
 def _scale_put(values: Values, scope: Scope) -> Written:
+    """Factor and coefficient arguments that produce a wanted attention scale."""
     scale = number(values[0])
     if scale is None:
         return OMIT, OMIT, OMIT
@@ -63,7 +64,7 @@ def _scale_put(values: Values, scope: Scope) -> Written:
 
 
 def _coefficient(scale: float, factor: float) -> float:
-    """The coefficient that makes this scale with this factor."""
+    """Coefficient that gives this scale with this factor."""
     return round((scale**0.5 - 1.0) / (_STEP * log(factor)), _DIGITS)
 
 
@@ -73,14 +74,14 @@ def _is_yarn(scope: Scope) -> bool:
 
 
 def _temperature_get(values: Values, scope: Scope) -> Values:
-    """Both coefficients count as one if the framework overwrites its result."""
+    """YaRN temperature of the recipe; both coefficients count as 1 if the framework overrides the result."""
     if scope.options.get("overwritten") is True:
         return (as_float(scope.field("position.yarn.mscale")),)
     return (as_float(values[0]),)
 
 
 def _temperature_put(values: Values, scope: Scope) -> Written:
-    """Both coefficients are the one that the scores are scaled by, where no setting of the target has them differ."""
+    """Coefficient arguments for a YaRN temperature, equal to the attention scale's coefficient."""
     scale, factor = number(scope.field("attention.latent.score_scale")), number(scope.field("position.yarn.factor"))
     latent = scope.field("attention.latent.enabled") is True
     if scope.options.get("overwritten") is True and not latent:
@@ -92,7 +93,7 @@ def _temperature_put(values: Values, scope: Scope) -> Written:
 
 
 def least_unstretched_length(base: Value) -> int | None:
-    """The original length from which on YaRN leaves every frequency alone: its ramp begins behind the last one."""
+    """Smallest original length at which YaRN leaves all frequencies unchanged."""
     known = number(base)
     if known is None or known <= 1 or known > _LARGEST_BASE:
         return None
@@ -103,19 +104,19 @@ _LARGEST_BASE = 1e15
 
 
 def stretches(factor: Value, length: Value, base: Value) -> bool:
-    """True if YaRN changes any frequency; yes where that cannot be told."""
+    """True if YaRN changes any frequency, or if that is unknown."""
     times, positions, least = number(factor), integer(length), least_unstretched_length(base)
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
 
 def ramp(dim: float, base: float, longest: float, turns: Sequence[float]) -> tuple[int, int]:
-    """The first and the last frequency that YaRN bends, of those of `dim` numbers: `_yarn_find_correction_range`."""
+    """First and last frequency index that YaRN bends (`_yarn_find_correction_range`)."""
     ends = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
     return max(floor(ends[0]), 0), min(ceil(ends[1]), int(dim) - 1)
 
 
 def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) -> tuple[int, int] | None:
-    """The ramp of settings, None where one is unknown; it is of whole numbers: lengths close by have the same one."""
+    """YaRN's ramp for some settings, as whole numbers; None if a setting is unknown."""
     known = [number(one) for one in (length, width, base, fast, slow)]
     if any(one is None or one <= 0 for one in known) or known[2] == 1:
         return None
@@ -128,7 +129,7 @@ def _original_length_get(values: Values, _scope: Scope) -> Values:
 
 
 def _original_length_put(values: Values, scope: Scope) -> Written:
-    """Plain rotary positions, where the version's latent attention knows YaRN only and has to scale its scores."""
+    """Original length that turns YaRN off in latent attention that knows no other positions."""
     wanted = values[0]
     scale = number(scope.field("attention.latent.score_scale"))
     plain = scope.field("position.type") == "rope" and scope.field("attention.latent.enabled") is True
@@ -141,7 +142,7 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
 
 
 def cover_sequence(wanted: Value, scope: Scope) -> Written:
-    """A length that Megatron-LM accepts: at least the sequence's, where no position is made of it."""
+    """Position length that Megatron-LM accepts: at least the sequence length."""
     known, length = integer(wanted), integer(scope.field("data.sequence_length"))
     if known is None or length is None or scope.field("position.type") not in _WITHOUT_TABLE:
         return (OMIT if wanted is None else wanted,)

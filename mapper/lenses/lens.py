@@ -66,14 +66,14 @@ class Lens(NamedTuple):
 
 
 def integer(value: Value) -> int | None:
-    """A whole number, or None."""
+    """Value as a whole number, else None."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if value == value and abs(value) != float("inf") and value == int(value) else None
 
 
 def number(value: Value) -> int | float | None:
-    """A number, or None; a whole number of more than three hundred digits, which no float can hold, is none."""
+    """Value as a number, else None; whole numbers too large for a float give None."""
     if isinstance(value, float):
         return value
     return value if isinstance(value, int) and not isinstance(value, bool) and -_MOST < value < _MOST else None
@@ -104,7 +104,7 @@ _SHORT = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "
 
 
 def dtype_name(value: Value) -> Value:
-    """The one name of a type; other values as they are."""
+    """Canonical name of a data type; other values unchanged."""
     return _DTYPES.get(value.lower(), value) if isinstance(value, str) else value
 
 
@@ -121,7 +121,7 @@ def each(get: Callable[[Value], Value], put: Callable[[Value], Value]) -> Lens:
 
 
 def as_float(value: Value) -> Value:
-    """A number as a float; text that is none stays text."""
+    """Number as a float; text that is not a number unchanged."""
     if isinstance(value, str):
         try:
             return float(value)
@@ -132,26 +132,26 @@ def as_float(value: Value) -> Value:
 
 
 def _as_number(value: Value) -> Value:
-    """A whole number as int, any other number as float: 10000.0 and 10000 are one rotary base."""
+    """Whole number as int, other number as float, so that 10000.0 and 10000 are equal."""
     value = as_float(value)
     whole = integer(value)
     return value if whole is None else whole
 
 
 def _number_put(values: Values, scope: Scope) -> Written:
-    """A whole number stays one, but where the option `written` says that the framework takes floats only."""
+    """Number for writing; a float if the option `written` asks for one."""
     return tuple(as_float(value) if scope.options.get("written") == "float" else _as_number(value) for value in values)
 
 
 def _negate(values: Values, scope: Scope) -> Values:
-    """The opposite; nothing is said by nothing, but where the option `absent` is what nothing stands for."""
+    """Opposite of a switch; an unset one stays unset, or takes the option `absent`."""
     absent = scope.options.get("absent")
     given = (absent if value is None else value for value in values)
     return tuple(None if value is None else not value for value in given)
 
 
 def _first_given_get(values: Values, _scope: Scope) -> Values:
-    """Of keys that say the same, the first that says anything."""
+    """First set value among keys with one meaning."""
     return (next((value for value in values if value is not None), None),)
 
 
@@ -161,22 +161,23 @@ def _either_get(values: Values, _scope: Scope) -> Values:
 
 
 def _either_put(values: Values, _scope: Scope) -> Written:
+    """Value for the first of two keys; the second is omitted."""
     return values[0], OMIT
 
 
 def _first_given_put(values: Values, scope: Scope) -> Written:
-    """With the option `copies` both keys have to say it."""
+    """Value for the first of several keys; for both with the option `copies`."""
     return values[0], values[0] if scope.options.get("copies") is True else OMIT
 
 
 def _list_text_get(values: Values, scope: Scope) -> Values:
-    """The list that a text spells, or the number; the option `nothing` is a number that is the same as none."""
+    """List in a text, or the number; a number equal to the option `nothing` is unset."""
     nothing = scope.options.get("nothing")
     return tuple(None if value is None or value == nothing else _pair_of(value) for value in values)
 
 
 def _list_text_put(values: Values, scope: Scope) -> Written:
-    """A list as argparse wants it: written out, in brackets unless the option says otherwise; a number as it is."""
+    """List as argparse text, in brackets unless the option says otherwise."""
     form = "{}" if scope.options.get("brackets") is False else "[{}]"
     listed = (items(value) for value in values)
     return tuple(
@@ -198,19 +199,20 @@ def _last_part_of_name(value: Value) -> Value:
 
 
 def _unwrap_single(value: Value) -> Value:
-    """The one entry of a list that has one; other values as they are."""
+    """Only entry of a one-entry list; other values unchanged."""
     listed = items(value)
     return listed[0] if listed is not None and len(listed) == 1 else value
 
 
 def float_list(value: Value) -> Value:
-    """A number as float; a list of them entry by entry, one alone for itself."""
+    """Number as float; a list entry by entry, a single entry without its list."""
     single = _unwrap_single(value)
     listed = items(single)
     return as_float(single) if listed is None else [as_float(entry) for entry in listed]
 
 
 def _pair_of(value: Value) -> Value:
+    """Two values from text such as `(1, 2)`, or from a list."""
     if isinstance(value, str):
         parts = value.strip("()[] ").split(",")
         return [_whole_or_text(part) for part in parts]
@@ -234,12 +236,12 @@ def pass_through(values: Values, _scope: Scope) -> Values:
 
 
 def _nothing_read(_values: Values, _scope: Scope) -> Values:
-    """The recipe's one field is None."""
+    """Unset recipe field: the side has no key for it."""
     return (None,)
 
 
 def _nothing_written(_values: Values, _scope: Scope) -> Written:
-    """There is no key to write."""
+    """No values to write: the side has no key."""
     return ()
 
 
@@ -258,13 +260,13 @@ def _enum_put(values: Values, scope: Scope) -> Written:
 
 
 def look_up(value: Value, scope: Scope) -> Value:
-    """The meaning of a side's name, by the side's `values`; other names as they are."""
+    """Recipe's word for a side's value, by the option `values`; others unchanged."""
     names = scope.options.get("values")
     return names.get(_key_text(value), value) if isinstance(names, dict) else value
 
 
 def enum_key(value: Value, scope: Scope) -> Value:
-    """The side's name for a value, by its `values`, else the `nearest` one, else the value itself."""
+    """Side's word for a recipe value, by the options `values` and `nearest`; others unchanged."""
     names = scope.options.get("values")
     near = scope.options.get("nearest")
     table = names if isinstance(names, dict) else {}
@@ -289,22 +291,22 @@ def _as_key(name: str) -> Value:
 
 
 def _fill_absent_get(values: Values, scope: Scope) -> Values:
-    """None becomes the option `value`; the others stay, as floats where that option is a float."""
+    """Values with unset ones replaced by the option `value`."""
     return tuple(scope.options.get("value") if value is None else _as_is(value, scope) for value in values)
 
 
 def _as_is(value: Value, scope: Scope) -> Value:
-    """The value, as a float where the option `value` is one."""
+    """Value, as a float if the option `value` is a float."""
     return as_float(value) if isinstance(scope.options.get("value"), float) else value
 
 
 def _default_put(values: Values, scope: Scope) -> Written:
-    """Each value is written, as a float where the option `value` is one."""
+    """Values for writing, as floats if the option `value` is a float."""
     return tuple(_as_is(value, scope) for value in values)
 
 
 def _neutral_put(values: Values, scope: Scope) -> Written:
-    """None is what the framework calls the neutral value."""
+    """Values for writing; None becomes the framework's neutral value."""
     return tuple(None if value == scope.options.get("value") else value for value in values)
 
 
@@ -324,19 +326,19 @@ def _always_put(values: Values, scope: Scope) -> Written:
 
 
 def _unread_get(values: Values, scope: Scope) -> Values:
-    """The version's own behaviour, whatever its key says."""
+    """Fixed behaviour of a version that ignores the key."""
     if _is_unread(scope):
         return (scope.options.get("value"),) * len(values)
     return tuple(_as_is(value, scope) for value in values)
 
 
 def _unread_put(values: Values, scope: Scope) -> Written:
-    """A key is written only where the version reads it."""
+    """Value for writing, omitted if the version ignores the key."""
     return (OMIT,) * len(values) if _is_unread(scope) else values
 
 
 def _is_unread(scope: Scope) -> bool:
-    """True if nothing reads the key: always, but for the option `read_where`, the switches with which it is read."""
+    """True if the version ignores the key, or reads it only with switches that are off (`read_where`)."""
     where = scope.options.get("read_where")
     if not isinstance(where, dict):
         return True
@@ -344,12 +346,12 @@ def _is_unread(scope: Scope) -> bool:
 
 
 def _alias_get(values: Values, _scope: Scope) -> Values:
-    """Another name of an argument: validation empties or fills it, and the true name holds the value."""
+    """Values of an alias argument unchanged; validation moves them to the real argument or back."""
     return values
 
 
 def _short_dtype(value: Value) -> Value:
-    """The short name of a type, such as bf16, as Megatron-LM's arguments have it."""
+    """Short name of a data type, such as bf16, as Megatron-LM writes it."""
     name = dtype_name(value)
     return _SHORT.get(name, name) if isinstance(name, str) else name
 
@@ -370,7 +372,7 @@ def _float32_get(values: Values, _scope: Scope) -> Values:
 
 
 def _float32_put(values: Values, scope: Scope) -> Written:
-    """True is written as float32; false as the run's lower precision, bfloat16 where it has none."""
+    """Data type for a switch: float32 if true, else the run's lower precision."""
     dtype = scope.field("precision.compute_dtype")
     low = dtype if isinstance(dtype, str) and dtype != "float32" else "bfloat16"
     return tuple("float32" if value else low for value in values)
@@ -382,19 +384,19 @@ def _list_put(values: Values, _scope: Scope) -> Written:
 
 
 def _integers(value: Value) -> Value:
-    """The entries of a list, whole numbers that are spelt as text as numbers."""
+    """List with numbers in text form turned into integers."""
     listed = items(value)
     return value if not listed else [_whole_or_text(entry) if isinstance(entry, str) else entry for entry in listed]
 
 
 def _first(value: Value) -> Value:
-    """The first entry of a list as a float, None of an empty one; another value as a float."""
+    """First entry of a list as a float, None if empty; another value as a float."""
     listed = items(value)
     return as_float(listed[0]) if listed else None if listed is not None else as_float(value)
 
 
 def _switched_off_put(values: Values, _scope: Scope) -> Written:
-    """A kernel that can be left out by name alone: to ask for it takes more than the key."""
+    """False if the kernel is switched off; omitted otherwise, because the key alone cannot switch it on."""
     return tuple(False if value is False else OMIT for value in values)
 
 

@@ -23,6 +23,7 @@ def padded_size(vocabulary: int, divisor: int, tensor_size: int) -> int:
 
 
 def _vocabulary_get(values: Values, scope: Scope) -> Values:
+    """Vocabulary size, padded size and divisor of the recipe, from Megatron-LM's arguments."""
     vocabulary, padded, divisor, tokenizer, tensor_size = values
     size, known = integer(vocabulary), integer(_word_of_fork(padded))
     step, parts = integer(divisor), integer(tensor_size)
@@ -33,7 +34,7 @@ def _vocabulary_get(values: Values, scope: Scope) -> Values:
 
 
 def _own_tokens(tokenizer: Value, scope: Scope) -> int:
-    """The tokens that the null tokenizer adds to --vocab-size: its end of a document, until the size counts it."""
+    """Number of tokens that the null tokenizer adds to --vocab-size."""
     since = scope.options.get("counted_since")
     counted = isinstance(since, str) and within(scope.version, since, None)
     return 1 if isinstance(tokenizer, str) and tokenizer.startswith("Null") and not counted else 0
@@ -49,6 +50,7 @@ def _word_of_fork(value: Value) -> Value:
 
 
 def _vocabulary_put(values: Values, scope: Scope) -> Written:
+    """Megatron-LM's vocabulary arguments that give the wanted padded size."""
     size, padded, divisor = values
     tensor_size = integer(scope.field("parallel.tensor_size")) or 1
     wanted, step = integer(padded), integer(divisor)
@@ -59,7 +61,7 @@ def _vocabulary_put(values: Values, scope: Scope) -> Written:
 
 
 def _size_for(size: Value, wanted: int | None, step: int | None, tensor_size: int, scope: Scope) -> Value:
-    """The size that comes to the wanted padded one, whether or not this version's tokenizer adds a token to it."""
+    """Vocabulary size argument that results in the wanted padded size in this version."""
     given, extra = integer(size), _own_tokens(scope.field("tokenizer.type"), scope)
     if given is None or wanted is None or step is None:
         return size
@@ -68,10 +70,12 @@ def _size_for(size: Value, wanted: int | None, step: int | None, tensor_size: in
 
 
 def _padded_get(values: Values, _scope: Scope) -> Values:
+    """Vocabulary fields from a size that is not padded further."""
     return values[0], values[0], None
 
 
 def _padded_put(values: Values, scope: Scope) -> Written:
+    """Size key from the recipe's padded vocabulary size; omitted if padding is undecided."""
     size = values[1]  # a size whose padding is open is not written
     if size is None and values[0] is None and _is_gpt2(scope):
         tensor_size = integer(scope.field("parallel.tensor_size")) or 1
@@ -83,7 +87,7 @@ _GPT2_TOKENS = 50257
 
 
 def _is_gpt2(scope: Scope) -> bool:
-    """True if the tokenizer is GPT-2's; one that a fork adds is open, and has a size of its own."""
+    """True if the tokenizer is GPT-2's."""
     file = scope.field("tokenizer.vocab_file")
     return scope.field("tokenizer.type") == "GPT2BPETokenizer" and isinstance(file, str) and file.endswith(".json")
 
@@ -97,7 +101,7 @@ def _scaled_length_get(values: Values, scope: Scope) -> Values:
 
 
 def _scaled_length_put(values: Values, scope: Scope) -> Written:
-    """The argument only has to cover the sequence, where YaRN does not read it."""
+    """Position length argument; it only needs to cover the sequence if YaRN does not use it."""
     wanted, length = integer(values[0]), integer(scope.field("data.sequence_length"))
     if wanted is None or length is None or not _scales(scope):
         return cover_sequence(values[0], scope)
@@ -116,6 +120,7 @@ def _scales(scope: Scope) -> bool:
 
 
 def _query_groups_get(values: Values, scope: Scope) -> Values:
+    """Grouped-query switch and number of groups, from Megatron-LM's arguments."""
     grouped, groups, heads = values
     heads = scope.field("attention.num_heads") if heads is None else heads
     number = groups if grouped else heads
@@ -123,6 +128,7 @@ def _query_groups_get(values: Values, scope: Scope) -> Values:
 
 
 def _query_groups_put(values: Values, scope: Scope) -> Written:
+    """Grouped-query arguments of Megatron-LM; off if every head has its own group."""
     heads = scope.field("attention.num_heads")
     _, groups = values
     if groups is None or groups == heads:
@@ -131,6 +137,7 @@ def _query_groups_put(values: Values, scope: Scope) -> Written:
 
 
 def _key_value_heads_get(values: Values, scope: Scope) -> Values:
+    """Grouped-query switch and number of groups, from a key that counts key/value heads."""
     heads = scope.field("attention.num_heads")
     # Multi-latent attention has no groups, whatever the class's default says.
     given, most = integer(values[0]), integer(heads)
@@ -141,6 +148,7 @@ def _key_value_heads_get(values: Values, scope: Scope) -> Values:
 
 
 def _key_value_heads_put(values: Values, scope: Scope) -> Written:
+    """Key that counts key/value heads; the number of heads for latent attention."""
     latent = scope.field("attention.latent.enabled")
     return (scope.field("attention.num_heads") if values[1] is None or latent else values[1],)
 
@@ -157,12 +165,13 @@ def _qkv_bias_get(values: Values, scope: Scope) -> Values:
 
 
 def _qkv_bias_put(values: Values, scope: Scope) -> Written:
-    """Megatron's validation switches it on with linear bias; MindFormers is told outright."""
+    """Switch for a bias on queries, keys and values; Megatron-LM turns it on with linear bias."""
     implied = scope.side == "megatron" and (scope.field("model.bias_linear") or scope.field("attention.latent.enabled"))
     return bool(values[0]) and not implied, OMIT
 
 
 def _activation_flags_get(values: Values, scope: Scope) -> Values:
+    """Activation function and gating, from Megatron-LM's switches."""
     swiglu, openai, squared, quick = values
     if swiglu:
         return "silu", True
@@ -175,6 +184,7 @@ def _activation_flags_get(values: Values, scope: Scope) -> Values:
 
 
 def _activation_flags_put(values: Values, scope: Scope) -> Written:
+    """Switches of Megatron-LM for an activation function and gating."""
     function, gated = values
     legacy = scope.field("model.implementation") == "legacy"
     return (
@@ -190,6 +200,7 @@ _OTHER_GELU = ("squared_relu", "openai_gelu", "quick_gelu")
 
 
 def _hidden_act_get(values: Values, _scope: Scope) -> Values:
+    """Activation function and gating, from MindSpore Transformers' keys."""
     act, gated = values
     if act is None:
         return None, None
@@ -198,21 +209,25 @@ def _hidden_act_get(values: Values, _scope: Scope) -> Values:
 
 
 def _hidden_act_put(values: Values, _scope: Scope) -> Written:
+    """Keys of MindSpore Transformers for an activation function and gating."""
     function, gated = values
     return ("gelu" if function in _OTHER_GELU else function), bool(gated)
 
 
 def _gelu_form_get(values: Values, scope: Scope) -> Values:
+    """Form of GELU that Megatron-LM computes: `tanh` if fused with a bias, else `erf`."""
     fused, bias, swiglu = values
     bias = scope.field("model.bias_linear") if bias is None else bias
     return ("tanh" if fused and bias and not swiglu else "erf",)
 
 
 def _gelu_form_put(values: Values, scope: Scope) -> Written:
+    """Fusion switch that selects the wanted form of GELU."""
     return values[0] != "erf" and bool(scope.field("model.bias_linear")), OMIT, OMIT
 
 
 def _position_get(values: Values, scope: Scope) -> Values:
+    """Kind of position embedding of the recipe, with latent attention's own rotary kind."""
     kind, rope_type, latent, rotary, added = values
     latent = scope.field("attention.latent.enabled") if latent is None else latent
     if rotary and kind == "learned_absolute":
@@ -229,7 +244,7 @@ def _position_get(values: Values, scope: Scope) -> Values:
 
 
 def _is_stretched(scope: Scope) -> bool:
-    """True if the YaRN of a version that knows no other kind changes any frequency; a factor of 1 is left to say so."""
+    """True if YaRN with this factor changes any frequency, in a version that has only YaRN."""
     factor = scope.field("position.yarn.factor")
     if not isinstance(factor, (int, float)) or factor == 1:
         return True
@@ -237,6 +252,7 @@ def _is_stretched(scope: Scope) -> bool:
 
 
 def _position_put(values: Values, scope: Scope) -> Written:
+    """Megatron-LM's position arguments for a kind of position embedding."""
     kind = values[0]
     latent = scope.field("attention.latent.enabled")
     if isinstance(kind, str) and "+" in kind:
@@ -248,12 +264,14 @@ def _position_put(values: Values, scope: Scope) -> Written:
 
 
 def _flash_get(values: Values, _scope: Scope) -> Values:
+    """Flash attention switch, from Megatron-LM's flag and attention backend."""
     flag, backend = values
     name = backend.rsplit(".", 1)[-1] if isinstance(backend, str) else "auto"
     return (bool(flag) or name in ("flash", "fused", "auto"),)
 
 
 def _flash_put(values: Values, scope: Scope) -> Written:
+    """Attention backend argument; `unfused` if flash attention is off."""
     wanted = scope.field("attention.backend")
     return OMIT, (OMIT if values[0] or wanted is not None else "unfused")
 
@@ -266,7 +284,7 @@ def _rope_fusion_put(values: Values, scope: Scope) -> Written:
 
 
 def _rotation_get(values: Values, scope: Scope) -> Values:
-    """The type in which Megatron rotates; latent attention hands its own fused kernel angles of the computation's."""
+    """Data type in which Megatron-LM rotates queries and keys."""
     fused = values[0] is True and scope.field("attention.latent.enabled") is not True
     return ("float32" if fused else scope.field("precision.compute_dtype"),)
 
@@ -276,11 +294,12 @@ def _rotation_put(_values: Values, scope: Scope) -> Written:
 
 
 def _query_type_get(_values: Values, scope: Scope) -> Values:
-    """A version that casts the angles to the type of the queries, whatever its key says."""
+    """Compute type: the version rotates in the queries' type and ignores its key."""
     return (scope.field("precision.compute_dtype"),)
 
 
 def _router_dtype_get(values: Values, _scope: Scope) -> Values:
+    """Data type of the router; the compute type if the launch sets none."""
     given, half, brain = values
     if given is not None:
         return (dtype_name(given),)
@@ -288,6 +307,7 @@ def _router_dtype_get(values: Values, _scope: Scope) -> Values:
 
 
 def _router_dtype_put(values: Values, scope: Scope) -> Written:
+    """Router type argument; omitted if it equals the compute type."""
     wanted = values[0]
     if wanted == scope.field("precision.compute_dtype"):
         return None, OMIT, OMIT
@@ -295,6 +315,7 @@ def _router_dtype_put(values: Values, scope: Scope) -> Written:
 
 
 def _score_get(values: Values, _scope: Scope) -> Values:
+    """Score function of the router; Sinkhorn routing has its own."""
     score, balancing, topk = values
     if balancing == "sinkhorn":
         # Sinkhorn routing weighs by a function of its own, whatever the score function says.
@@ -307,6 +328,7 @@ def _score_put(values: Values, _scope: Scope) -> Written:
 
 
 def _normalize_get(values: Values, _scope: Scope) -> Values:
+    """True if the chosen experts' weights are normalized to sum 1, from Megatron-LM's arguments."""
     before, score, topk, balancing = values
     if balancing == "sinkhorn" or topk == 1:
         return (False,)
@@ -314,18 +336,21 @@ def _normalize_get(values: Values, _scope: Scope) -> Values:
 
 
 def _normalize_put(values: Values, scope: Scope) -> Written:
+    """Megatron-LM's switch for softmax before the choice of experts."""
     softmax = scope.field("moe.router.score_function") != "sigmoid"
     before = values[0] is False or scope.field("moe.router.topk") == 1
     return softmax and before and scope.field("moe.router.balancing") != "sinkhorn", OMIT, OMIT, OMIT
 
 
 def _norm_topk_get(values: Values, scope: Scope) -> Values:
+    """True if the chosen experts' weights are normalized, from MindSpore Transformers' key."""
     if scope.side == "static" and scope.field("moe.router.topk") == 1:
         return (False,)
     return (values[0] is None or bool(values[0]),)
 
 
 def _group_topk_get(values: Values, scope: Scope) -> Values:
+    """Number of expert groups that a token may use; None without groups."""
     topk, groups = values[0], values[1] if len(values) > 1 else None
     groups = scope.field("moe.router.num_groups") if groups is None else groups
     # Without groups, or with all experts in one, nothing is chosen by group.
@@ -344,7 +369,7 @@ def _group_best_get(values: Values, scope: Scope) -> Values:
 
 
 def _head_dim_get(values: Values, scope: Scope) -> Values:
-    """Multi-latent attention has sizes of its own."""
+    """Size of an attention head; unset for latent attention, which has its own sizes."""
     return (None if scope.field("attention.latent.enabled") else values[0],)
 
 
@@ -360,7 +385,7 @@ def _coefficients(scope: Scope) -> list[Value]:
 
 
 def _balancing_get(values: Values, scope: Scope) -> Values:
-    """One kind stands for none where its coefficient is 0: the one that `none` is written as.
+    """Kind of expert balancing; `none` if its coefficient is 0.
 
     A kind of what each tensor-parallel rank holds is, with one such rank, the kind of the whole.
     """
@@ -373,6 +398,7 @@ def _balancing_get(values: Values, scope: Scope) -> Values:
 
 
 def _balancing_put(values: Values, scope: Scope) -> Written:
+    """Balancing argument; of several kinds the first with a coefficient."""
     kind = values[0]
     listed = items(kind)
     if listed:
@@ -387,13 +413,14 @@ def _one_coefficient_get(values: Values, _scope: Scope) -> Values:
 
 
 def _one_coefficient_put(values: Values, _scope: Scope) -> Written:
-    """Of several the first that is not 0, which is the kind that is written."""
+    """Coefficient argument: of several the first that is not 0."""
     value = float_list(values[0])
     listed = items(value)
     return (value if listed is None else next((one for one in listed if one), 0.0),)
 
 
 def _coefficient_get(values: Values, _scope: Scope) -> Values:
+    """Balancing coefficient; 0 for kinds that add no loss."""
     coefficient, balancing = values
     # These kinds of balancing add no loss, whatever the coefficient says.
     return (0.0 if balancing in ("none", "sinkhorn") else float_list(coefficient),)
@@ -404,6 +431,7 @@ def _coefficient_put(values: Values, _scope: Scope) -> Written:
 
 
 def _norm_topk_put(values: Values, scope: Scope) -> Written:
+    """MindSpore Transformers' key for normalizing the chosen experts' weights."""
     softmax = scope.field("moe.router.score_function") != "sigmoid"
     # One expert a token is refused unless the softmax comes first, whatever is computed then.
     single = scope.field("moe.router.topk") == 1
@@ -411,6 +439,7 @@ def _norm_topk_put(values: Values, scope: Scope) -> Written:
 
 
 def _layer_pattern(frequency: Value, layers: Value) -> Value:
+    """List with 1 for each layer with experts, from a frequency or list."""
     listed, every, count = items(frequency), integer(frequency), integer(layers)
     if listed is not None:
         return listed
@@ -424,7 +453,7 @@ _MOST_LAYERS = 100_000
 
 
 def _layer_pattern_get(values: Values, scope: Scope) -> Values:
-    """A flag for each layer that has experts; a list of another length is refused, and gives none."""
+    """List with 1 for each layer with experts; unset if a list has another length."""
     frequency, layers = values
     count = scope.field("model.num_layers") if layers is None else layers
     listed = items(frequency)
@@ -433,6 +462,7 @@ def _layer_pattern_get(values: Values, scope: Scope) -> Values:
 
 
 def _layer_pattern_put(values: Values, _scope: Scope) -> Written:
+    """Frequency of layers with experts, or the list if no frequency gives it."""
     listed = items(values[0])
     if not listed:
         return values[0], OMIT
@@ -443,6 +473,7 @@ def _layer_pattern_put(values: Values, _scope: Scope) -> Written:
 
 
 def _first_dense_get(values: Values, scope: Scope) -> Values:
+    """List with 1 for each layer with experts, from the number of dense layers at the start."""
     dense, frequency = values
     layers = scope.field("model.num_layers")
     first, count = integer(dense), integer(layers)
@@ -452,6 +483,7 @@ def _first_dense_get(values: Values, scope: Scope) -> Values:
 
 
 def _first_dense_put(values: Values, _scope: Scope) -> Written:
+    """Number of dense layers at the start, or a frequency, from a layer pattern."""
     listed = items(values[0])
     if not listed:
         return 0, (1 if values[0] is None else values[0])
@@ -460,6 +492,7 @@ def _first_dense_put(values: Values, _scope: Scope) -> Written:
 
 
 def _experts_get(values: Values, scope: Scope) -> Values:
+    """Number of experts; unset if no layer uses them."""
     pattern = items(scope.field("moe.layer_pattern"))
     # Experts that no layer uses are none.
     return (None if pattern and not any(entry == 1 for entry in pattern) else values[0],)
@@ -470,6 +503,7 @@ def _experts_put(values: Values, _scope: Scope) -> Written:
 
 
 def _shared_get(values: Values, scope: Scope) -> Values:
+    """Width of shared experts, from their size or their number."""
     count, size = integer(values[0]), integer(values[1])
     if size is not None:
         return (size,)
@@ -478,6 +512,7 @@ def _shared_get(values: Values, scope: Scope) -> Values:
 
 
 def _shared_put(values: Values, scope: Scope) -> Written:
+    """Number of shared experts and their width."""
     size, width = integer(values[0]), integer(scope.field("moe.ffn_hidden_size"))
     if not size:
         return 0, None

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def _adam(values: Values, scope: Scope) -> Value:
-    """Of two keys the one that counts: Muon has its own names for what its AdamW part uses."""
+    """Value from the key that applies: Muon has its own keys for its AdamW part."""
     return values[1] if _is_muon(scope) else values[0]
 
 
 def _is_muon(scope: Scope) -> bool:
-    """True if the side trains with Muon: where a version has none (`muon_since`), AdamW takes its place."""
+    """True if the side trains with Muon and the version has it."""
     since = (entries(scope.options.get("muon_since")) or {}).get(scope.side)
     return within(scope.version, since if isinstance(since, str) else None, None) and scope.field("optimizer.type") in (
         "muon",
@@ -38,6 +38,7 @@ def _is_muon(scope: Scope) -> bool:
 
 
 def _at_adam(value: Value, scope: Scope) -> Written:
+    """Value placed at the key that applies, AdamW's or Muon's; the other is omitted."""
     return (OMIT, value) if _is_muon(scope) else (value, OMIT)
 
 
@@ -132,13 +133,13 @@ _ROUNDING = 2.0**-51
 
 
 def _steps(value: float) -> int | float:
-    """A length; a whole one, too, where only the rounding of a product keeps it from that (0.07 of 100 steps)."""
+    """Length in steps; a product within rounding of a whole number becomes whole."""
     nearest = round(value) if isfinite(value) else value
     return nearest if abs(value - nearest) <= _ROUNDING * abs(value) else value
 
 
 def _whole(value: float | None) -> int:
-    """Whole steps; none where nothing is given, or something that is no count (`.inf`)."""
+    """Whole number of steps; 0 if nothing usable is given."""
     return int(value) if value is not None and isfinite(value) else 0
 
 
@@ -152,22 +153,25 @@ _COUNTED_EXACTLY = 1 << 53
 
 
 def _exact_quotient(samples: int, whole: int) -> int | float:
+    """Number of steps for so many samples; a fraction if they do not fill whole ones."""
     parts = samples % whole and samples < _COUNTED_EXACTLY
     return samples / whole if parts else samples // whole
 
 
 def _nearest_whole(length: Value) -> Value:
+    """Length rounded to a whole number, if it is a finite fraction."""
     known = number(length)
     return length if known is None or integer(length) is not None or not isfinite(known) else max(1, round(known))
 
 
 def _steps_of(share: float, last: int) -> int | float:
+    """Number of steps in a share of a length."""
     steps = share * last
     return int(steps) if isfinite(steps) else steps
 
 
 def _whole_steps(warmup: int | float) -> int:
-    """The whole number of steps that comes nearest to a warm-up with a fraction of one."""
+    """Nearest whole number of steps to a fractional warm-up."""
     below = _whole(warmup)
     rest = warmup - below
     # The first step after the warm-up is off by rest/warmup, or the last one of a longer one by (1-rest)/(below+1).
@@ -175,6 +179,7 @@ def _whole_steps(warmup: int | float) -> int:
 
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
+    """Learning-rate fields of the recipe, from Megatron-LM's schedule arguments."""
     at = _Launch(*values)
     whole, consumption = _count_or_none(at.batch), _consumption(at, scope)
 
@@ -227,7 +232,7 @@ def _consumption(at: _Launch, scope: Scope) -> Consumption | str | None:
 
 
 def _in_samples_alone(at: _Launch, whole: int) -> _Launch:
-    """All lengths in samples, as Megatron counts them (`training.py:get_optimizer_param_scheduler`)."""
+    """Launch settings with all lengths converted to samples, as Megatron-LM counts them."""
     if _count_or_none(at.run_samples):
         return at._replace(run=None, last=None)
     last = _count_or_none(at.last) or _count_or_none(at.run)
@@ -255,6 +260,7 @@ def _tail(at: _Launch, steps_filled: Callable[[float], int | float | None]) -> i
 def _megatron_warmup(
     at: _Launch, last: int | float | None, steps_filled: Callable[[float], int | float | None], *, growing: bool
 ) -> int | float | None:
+    """Warm-up length in steps, from a share, samples or iterations."""
     share, samples = (
         None if isinstance(at.warmup_share, Omitted) else _float_or_none(at.warmup_share),
         _count_or_none(at.warmup_samples),
@@ -270,6 +276,7 @@ def _megatron_warmup(
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
+    """Megatron-LM's schedule arguments for the recipe's learning-rate fields."""
     rate = _written_rate(values, scope)
     if rate.style is None and rate.peak is None:
         return _Launch()
@@ -298,6 +305,7 @@ def _written_rate(values: Values, scope: Scope) -> _Rate:
 
 
 def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Value | Omitted:
+    """Warm-up share argument; omitted if the warm-up is written in steps."""
     if warm is None:
         return OMIT if _float_or_none(rate.warmup_share) is None else rate.warmup_share
     return warm / (number(rate.last) or 1) if share else OMIT
@@ -322,6 +330,7 @@ def _in_samples(written: _Launch, rate: _Rate, consumption: Consumption) -> Writ
 
 
 def _nearest_megatron(rate: _Rate, last: Value | Omitted) -> Written:
+    """Cosine arguments for a style that Megatron-LM does not have."""
     warm, end = _float_or_none(rate.warmup), None if isinstance(last, Omitted) else _float_or_none(last)
     return _Launch(
         style="cosine",
@@ -334,6 +343,7 @@ def _nearest_megatron(rate: _Rate, last: Value | Omitted) -> Written:
 
 
 def _mindformers_get(values: Values, scope: Scope) -> Values:
+    """Learning-rate fields of the recipe, from a schedule class and its keys."""
     at = _Class(*values)
     if not isinstance(at.name, str):
         return (None,) * len(_Rate._fields)
@@ -362,7 +372,7 @@ def _mindformers_get(values: Values, scope: Scope) -> Values:
 
 
 def _of_style(value: Value, usual: float, *, own: bool) -> float:
-    """An argument that only one style has; of every other one it is the usual number."""
+    """Argument of one style only; the usual number for every other style."""
     given = _float_or_none(value) if own else None
     return usual if given is None else given
 
@@ -373,6 +383,7 @@ def _is_over(last: int | None) -> bool:
 
 
 def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float | None:
+    """Warm-up length of a schedule class, from a share or a number of steps."""
     warm, share = number(at.warmup), _float_or_none(at.warmup_share)
     if share is not None and (warm is None or share):
         return None if last is None else _steps_of(share, last)
@@ -404,7 +415,7 @@ def _falls_on(rate: _Rate, at: _Class, warm: int | float | None, _run: int | Non
 
 
 def _falls_off(rate: _Rate, at: _Class, _warm: int | float | None, run: int | None) -> _Rate:
-    """Along a cosine that may be cut off: then it is no style but the class's own."""
+    """Rate fields of a cosine class; a cosine that is cut off early gets the class's name as style."""
     cut = _is_cut_off(at.falling, at.falling_share, integer(rate.last), run)
     return rate._replace(style=at.name) if cut else rate
 
@@ -418,7 +429,7 @@ _FALLS: Mapping[str, Callable[[_Rate, _Class, int | float | None, int | None], _
 
 
 def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -> bool:
-    """True if a cosine may drop to its minimum before its end, within the run (CosineWithWarmUpLR.construct)."""
+    """True if the cosine drops to its minimum before its end within the run (CosineWithWarmUpLR)."""
     falling, part = integer(steps), _float_or_none(share)
     if falling is None:
         return part is not None and 0 <= part < 1
@@ -426,6 +437,7 @@ def _is_cut_off(steps: Value, share: Value, last: int | None, run: int | None) -
 
 
 def _mindformers_put(values: Values, scope: Scope) -> Written:
+    """Schedule class and keys for the recipe's learning-rate fields."""
     rate = _in_whole_steps(_Rate(*values))
     if rate.peak is None and rate.style is None:
         return (OMIT,) * len(_Class._fields)
@@ -458,7 +470,7 @@ class _Ends(NamedTuple):
 
 
 def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
-    """The class that computes what is wanted, and what it alone is told; None where none does."""
+    """Schedule class that computes the wanted rates, with its own keys; None if there is none."""
     highest, lowest, end = _float_or_none(rate.peak), _float_or_none(rate.low) or 0.0, integer(rate.last)
     # The dynamic graph's schedules end with the run, but for those that count their own steps.
     run = integer(scope.field("run.train_steps")) if scope.side == "dynamic" else end
@@ -470,6 +482,7 @@ def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
 
 
 def _cosine_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+    """Keys of the cosine class for a rate."""
     cycles: dict[str, Value] = {} if rate.cycles in (None, 0.5) else {"cycles": rate.cycles}
     if at.ends_elsewhere:
         return {"name": at.names["held"], "rest": at.lowest, "held": 0, "falling": at.end - at.warm, **cycles}
@@ -477,12 +490,14 @@ def _cosine_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
 
 
 def _line_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value]:
+    """Keys of the linear class for a rate."""
     longer: dict[str, Value] = {"falling": at.end - at.warm} if at.ends_elsewhere and at.end > (at.run or 0) else {}
     power = 1.0 if rate.power is None else rate.power
     return {"name": at.names["linear"], "low": at.lowest, "power": power, **longer}
 
 
 def _stable_settings(rate: _Rate, at: _Ends) -> Mapping[str, Value] | None:
+    """Keys of the class with a hold phase before the decay; None without its length."""
     tail = integer(rate.tail)
     if rate.last is None or tail is None:
         return None
@@ -502,13 +517,13 @@ _SHAPES: Mapping[str, Callable[[_Rate, _Ends], Mapping[str, Value] | None]] = {
 
 
 def _own_names(scope: Scope) -> dict[Value, str]:
-    """The arguments that count by their key; in the dynamic graph the run's length stands in for the schedule's."""
+    """Schedule fields by the class's own argument names; the dynamic graph's run length replaces `total`."""
     own = dict(zip(items(scope.options.get("arguments")) or (), _Class._fields, strict=True))
     return {key: name for key, name in own.items() if not (scope.side == "dynamic" and name == "total")}
 
 
 def _nearest_mindformers(rate: _Rate, scope: Scope) -> Mapping[str, Value]:
-    """The nearest class by the schedule engine; a cosine if it finds none."""
+    """Keys of the nearest schedule class by the schedule engine; a cosine if none is found."""
     from ..schedule.comparison import nearest_mindformers
     from ..schedule.curve import UndecidedError
     from ..schedule.megatron import MegatronParameters, megatron_schedule
@@ -553,7 +568,7 @@ def _mindformers_without(values: Values, scope: Scope) -> Sequence[int]:
 
 
 def _without(style: Value) -> Sequence[int]:
-    """The fields that a schedule of this style does not have, whatever is open beside it, and an absent share."""
+    """Indices of rate fields that a style does not have."""
     return (_SHARE,) if style in (None, "WSD") else (_TAIL, _TAIL_STYLE, _SHARE)
 
 
@@ -596,26 +611,31 @@ _DYNAMIC_WINDOW = 1000
 
 
 def _flags_get(values: Values, _scope: Scope) -> Values:
+    """Compute type, from Megatron-LM's fp16 and bf16 flags."""
     half, brain = values
     return ("bfloat16" if brain else "float16" if half else "float32",)
 
 
 def _flags_put(values: Values, _scope: Scope) -> Written:
+    """Megatron-LM's fp16 and bf16 flags for a compute type."""
     name = dtype_name(values[0])
     return name == "float16", name == "bfloat16"
 
 
 def _accumulate_get(values: Values, _scope: Scope) -> Values:
+    """True if gradients are accumulated in float32."""
     flag, half, brain = values
     return (bool(flag) or not (half or brain),)
 
 
 def _accumulate_put(values: Values, scope: Scope) -> Written:
+    """Switch for accumulating gradients in float32; only needed in low precision."""
     low = scope.field("precision.compute_dtype") in ("float16", "bfloat16")
     return (bool(values[0]) if low else OMIT), OMIT, OMIT
 
 
 def _loss_scale_get(values: Values, _scope: Scope) -> Values:
+    """Mode, initial value and window of loss scaling, from Megatron-LM's arguments."""
     half, fixed, initial, window = values
     scale = number(fixed)
     if scale:
@@ -632,6 +652,7 @@ def _static_loss_scale(scale: float) -> Values:
 
 
 def _loss_scale_put(values: Values, scope: Scope) -> Written:
+    """Loss-scale arguments of Megatron-LM."""
     mode, value, window = values
     if mode == "static":
         return OMIT, value, OMIT, OMIT
@@ -643,6 +664,7 @@ def _loss_scale_put(values: Values, scope: Scope) -> Written:
 
 
 def _sense_get(values: Values, _scope: Scope) -> Values:
+    """Mode, initial value and window of loss scaling, from the `scale_sense` key."""
     sense = values[0]
     scale = number(sense)
     if scale is not None:
@@ -658,6 +680,7 @@ def _sense_get(values: Values, _scope: Scope) -> Values:
 
 
 def _sense_put(values: Values, _scope: Scope) -> Written:
+    """Key `scale_sense` for the recipe's loss scaling."""
     mode, value, window = values
     if mode == "dynamic":
         facts: dict[str, Value] = {
@@ -671,6 +694,7 @@ def _sense_put(values: Values, _scope: Scope) -> Written:
 
 
 def _clip_get(values: Values, _scope: Scope) -> Values:
+    """Limit of gradient clipping, from a switch and a norm; 0 if off."""
     used, norm = values
     if used is None:
         return (None,)
@@ -679,6 +703,7 @@ def _clip_get(values: Values, _scope: Scope) -> Values:
 
 
 def _clip_put(values: Values, _scope: Scope) -> Written:
+    """Clipping switch and norm for a limit."""
     limit = number(values[0])
     return (False, OMIT) if not limit else (True, float(limit))
 
@@ -687,7 +712,7 @@ _NO_LIMIT = 1e30
 
 
 def _norm_limit_get(values: Values, _scope: Scope) -> Values:
-    """The dynamic graph always clips; a limit that no norm reaches is none."""
+    """Limit of gradient clipping; a limit too large to matter is 0."""
     limit = number(values[0])
     return (values[0] if limit is None else 0.0 if limit >= _NO_LIMIT else float(limit),)
 

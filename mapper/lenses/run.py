@@ -27,6 +27,7 @@ def _quotient(whole: int | None, *parts: int | None) -> int | None:
 
 
 def _megatron_batch_get(values: Values, scope: Scope) -> Values:
+    """Micro, global and data-parallel sizes, from Megatron-LM's batch and parallel arguments."""
     micro, whole, data, world, tensor, pipeline, context = (integer(value) for value in values)
     if data is None:
         data = _quotient(world, tensor or 1, pipeline or 1, context or 1) or integer(scope.field("parallel.data_size"))
@@ -36,10 +37,12 @@ def _megatron_batch_get(values: Values, scope: Scope) -> Values:
 
 
 def _megatron_batch_put(values: Values, _scope: Scope) -> Written:
+    """Batch arguments of Megatron-LM; parallel sizes are written by other rows."""
     return values[0], values[1], OMIT, OMIT, OMIT, OMIT, OMIT
 
 
 def _static_batch_get(values: Values, scope: Scope) -> Values:
+    """Batch fields of the recipe, from the static graph's keys."""
     whole, micro, data, micros, accumulated, interleave, pipeline = (integer(value) for value in values)
     staged = (pipeline or integer(scope.field("parallel.pipeline_size")) or 1) > 1
     repeats = (micros if staged else accumulated) or 1
@@ -49,6 +52,7 @@ def _static_batch_get(values: Values, scope: Scope) -> Values:
 
 
 def _device_count(data: int | None, scope: Scope) -> int | None:
+    """Number of devices: data-parallel size times the other parallel sizes."""
     if data is None:
         return None
     sizes = ("parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size")
@@ -58,6 +62,7 @@ def _device_count(data: int | None, scope: Scope) -> int | None:
 
 
 def _static_batch_put(values: Values, scope: Scope) -> Written:
+    """Batch keys of the static graph: micro batches with a pipeline, accumulation without."""
     micro, whole, data, repeats, _ = (integer(value) for value in values)
     data = data or 1
     if micro is None and whole is not None:
@@ -70,6 +75,7 @@ def _static_batch_put(values: Values, scope: Scope) -> Written:
 
 
 def _dynamic_batch_get(values: Values, scope: Scope) -> Values:
+    """Batch fields of the recipe, from the dynamic graph's keys."""
     micro, whole, data = (integer(value) for value in values)
     if data is None:
         # The file has no key for it: the launch decides, the same one that the recipe already knows.
@@ -82,6 +88,7 @@ def _dynamic_batch_put(values: Values, _scope: Scope) -> Written:
 
 
 def _length_get(values: Values, scope: Scope) -> Values:
+    """Run length in steps and in samples, from Megatron-LM's arguments."""
     steps, samples, whole = (integer(value) for value in values[:3])
     whole = integer(scope.field("batch.global_size")) if whole is None else whole
     if samples is not None and isinstance(values[3], str):
@@ -99,6 +106,7 @@ def _length_get(values: Values, scope: Scope) -> Values:
 
 
 def _length_put(values: Values, scope: Scope) -> Written:
+    """Run length argument: iterations, or samples if the batch grows."""
     growing = growing_batch(scope)
     if growing is not None:
         steps, samples = integer(values[0]), integer(values[1])
@@ -109,7 +117,7 @@ def _length_put(values: Values, scope: Scope) -> Written:
 
 
 def growing_batch(scope: Scope) -> Ramp | None:
-    """The batch as it grows, if it does: Megatron then measures the run, and its schedule, in samples."""
+    """Batch-size ramp, if the batch grows; lengths are then measured in samples."""
     words, whole = items(scope.field("batch.rampup")), integer(scope.field("batch.global_size"))
     if not words or not whole or (scope.side == "megatron" and within(scope.version, *BATCHES_BY_STEPS)):
         return None
@@ -119,7 +127,7 @@ def growing_batch(scope: Scope) -> Ramp | None:
 
 
 def batch_by_samples(schedule: str, scope: Scope) -> Consumption | None:
-    """The consumption of samples under `--step-batch-size-schedule`; None for a schedule that Megatron refuses."""
+    """Sample consumption under `--step-batch-size-schedule`; None if Megatron-LM refuses the schedule."""
     from ...schemas.megatron.consumption import parse_step_schedule, stepped_batch
 
     try:
@@ -130,7 +138,7 @@ def batch_by_samples(schedule: str, scope: Scope) -> Consumption | None:
 
 
 def decreased_batch(scope: Scope) -> Consumption | None:
-    """The consumption of samples if the batch shrinks to what the devices share evenly; None if that is not known."""
+    """Sample consumption if the batch is reduced to divide evenly over devices; None if unknown."""
     whole, micro = integer(scope.field("batch.global_size")), integer(scope.field("batch.micro_size"))
     unit, growing = (micro or 0) * (integer(scope.field("parallel.data_size")) or 0), growing_batch(scope)
     if not unit or not whole:
@@ -156,6 +164,7 @@ _MEGATRON_DATA = "BlendedMegatronDatasetDataLoader"
 
 
 def _epochs_get(values: Values, scope: Scope) -> Values:
+    """Run length in steps and samples, from epochs and data sizes of the static graph."""
     epochs, listed, whole = integer(values[0]), items(values[1]), _written_batch(scope)
     samples = integer(listed[0]) if listed else None
     steps = _quotient(samples, whole)
@@ -166,6 +175,7 @@ def _epochs_get(values: Values, scope: Scope) -> Values:
 
 
 def _epochs_put(values: Values, scope: Scope) -> Written:
+    """Epoch and sample keys of the static graph for a run length."""
     steps, samples = integer(values[0]), integer(values[1])
     whole = _written_batch(scope)
     if steps is not None and whole:
@@ -174,7 +184,7 @@ def _epochs_put(values: Values, scope: Scope) -> Written:
 
 
 def _steps_get(values: Values, scope: Scope) -> Values:
-    """The dynamic graph counts steps, and draws from a set of so many samples, again and again where they run out."""
+    """Run length in steps and samples, from the dynamic graph's keys."""
     steps, listed = integer(values[0]), items(values[1])
     samples, growing = integer(listed[0]) if listed else None, growing_batch(scope)
     if samples is None or (growing is not None and growing.iterations(samples) != steps):
@@ -183,11 +193,13 @@ def _steps_get(values: Values, scope: Scope) -> Values:
 
 
 def _steps_put(values: Values, scope: Scope) -> Written:
+    """Step and sample keys of the dynamic graph."""
     samples = _samples_of_steps(integer(values[0]), scope) if values[1] is None else integer(values[1])
     return values[0], (OMIT if samples is None else [samples, 0, 0])
 
 
 def _samples_of_steps(steps: int | None, scope: Scope) -> int | None:
+    """Number of samples in so many steps, a growing batch considered."""
     whole, growing = integer(scope.field("batch.global_size")), growing_batch(scope)
     if steps is None or not whole:
         return None
@@ -195,10 +207,12 @@ def _samples_of_steps(steps: int | None, scope: Scope) -> int | None:
 
 
 def _shortest_number(value: float) -> int | float:
+    """Whole number as int, any other as it is."""
     return int(value) if value == value and abs(value) < 1e15 and value == int(value) else value
 
 
 def _dataset_blend(value: Value) -> Value:
+    """Data paths with their weights as a list of pairs."""
     listed = [value] if isinstance(value, str) else items(value)
     if not listed:
         return None
@@ -221,7 +235,7 @@ def _flat(value: Value) -> Value:
 
 
 def _split(value: Value) -> Value:
-    """Shares without blanks, and without the quotes that a text of several arguments leaves in the word.
+    """Split text without blanks and quotes.
 
     Both frameworks take the numbers alone: megatron core_v0.12.0 `parse_and_normalize_split`.
     """
@@ -236,7 +250,7 @@ def _data_get(values: Values, _scope: Scope) -> Values:
 
 
 def _data_put(values: Values, scope: Scope) -> Written:
-    """A framework that asks for shares takes the option `split` where there are none.
+    """Data path and split keys; the option `split` fills in a required split.
 
     Data of the training split alone have no shares.
     """
@@ -247,18 +261,19 @@ def _data_put(values: Values, scope: Scope) -> Written:
 
 
 def _resumes_get(values: Values, _scope: Scope) -> Values:
-    """Megatron goes on where a checkpoint stopped, unless it is told to fine-tune or to leave the optimizer's state."""
+    """True if Megatron-LM continues a checkpoint's training, without fine-tuning or a fresh optimizer."""
     finetune, without_state, path = values
     return (bool(path) and not finetune and not without_state,)
 
 
 def _resumes_put(values: Values, scope: Scope) -> Written:
+    """Switches of Megatron-LM for continuing a checkpoint's training."""
     path = scope.field("checkpoint.load_path")
     return bool(path) and not values[0], OMIT, path or OMIT
 
 
 def _dynamic_resumes_get(values: Values, scope: Scope) -> Values:
-    """The dynamic graph goes on where a checkpoint stopped unless it leaves the optimizer's state."""
+    """True if the dynamic graph continues a checkpoint's training."""
     without_state, path = values
     return (bool(path or scope.field("checkpoint.load_path")) and not without_state,)
 
@@ -268,12 +283,12 @@ def _dynamic_resumes_put(values: Values, scope: Scope) -> Written:
 
 
 def _loads_optimizer_get(values: Values, _scope: Scope) -> Values:
-    """Megatron leaves the optimizer's state when it is told so, and when it fine-tunes."""
+    """True if Megatron-LM loads the optimizer state."""
     return (not (values[0] or _fine_tunes(*values[1:])),)
 
 
 def _fine_tunes(told: Value, path: Value, pretrained: Value) -> bool:
-    """Megatron fine-tunes when it is told so, and from a pretrained checkpoint."""
+    """True if Megatron-LM fine-tunes: by its flag, or from a pretrained checkpoint."""
     return bool(told) or (path is None and pretrained is not None)
 
 
@@ -329,6 +344,7 @@ _STEP = 4
 
 
 def _megatron_mask_get(values: Values, _scope: Scope) -> Values:
+    """True if attention stops at document ends in Megatron-LM, where the local kernel reads the mask."""
     reset, created, implementation, fusion, half, brain, length, micro, heads, tensor = values
     if not reset or created is False or implementation != "local":
         return (False,)
@@ -346,6 +362,7 @@ def _megatron_mask_put(_values: Values, _scope: Scope) -> Written:
 
 
 def _mask_get(values: Values, _scope: Scope) -> Values:
+    """True if attention stops at document ends in MindSpore Transformers."""
     reset, created, compressed, causal, columns = values[:5]
     if compressed:
         return (True,)
@@ -355,6 +372,7 @@ def _mask_get(values: Values, _scope: Scope) -> Values:
 
 
 def _mask_put(values: Values, scope: Scope) -> Written:
+    """Keys of MindSpore Transformers for attention that stops at document ends."""
     lists = 1 if scope.side == "dynamic" else 2
     if values[0] is not True:
         return (OMIT,) * (4 + lists)
@@ -363,7 +381,7 @@ def _mask_put(values: Values, scope: Scope) -> Written:
 
 
 def _padding_get(values: Values, scope: Scope) -> Values:
-    """The token that no position looks at; -1 where the model is handed both masks and makes none of its tokens."""
+    """Token that attention ignores; -1 if masks come from the data set."""
     pad, created, causal, compressed, columns = values[:5]
     legacy = scope.field("model.implementation") == "legacy"
     listed = items(columns) or ()
@@ -374,7 +392,7 @@ def _padding_get(values: Values, scope: Scope) -> Values:
 
 
 def _padding_put(values: Values, scope: Scope) -> Written:
-    """The key; or, up to the version that does not read it, the data set's own masks."""
+    """Key of the ignored token, or the data set's masks in versions that do not read it."""
     unread = scope.options.get("unread_until")
     if not isinstance(unread, str) or not within(scope.version, None, unread):
         return (values[0], *(OMIT,) * 5)
@@ -388,6 +406,7 @@ def _has_learned_positions(scope: Scope) -> bool:
 
 
 def _learned_positions_get(values: Values, scope: Scope) -> Values:
+    """True if learned positions restart at document ends."""
     return (bool(values[0]) and _has_learned_positions(scope),)
 
 
@@ -396,6 +415,7 @@ def _learned_positions_put(values: Values, _scope: Scope) -> Written:
 
 
 def _positions_get(values: Values, scope: Scope) -> Values:
+    """True if positions restart at document ends and the model uses them."""
     reset, read = values
     if not reset or not read:
         return (False,)
@@ -406,12 +426,12 @@ def _positions_get(values: Values, scope: Scope) -> Values:
 
 
 def _positions_put(values: Values, scope: Scope) -> Written:
-    """Learned positions need the position ids, which nothing else hands over."""
+    """Keys that make positions restart at document ends."""
     return OMIT, (True if _has_learned_positions(scope) or values[0] is True else OMIT)
 
 
 def _null_end_get(values: Values, scope: Scope) -> Values:
-    """Of all tokenizers only the null one is described by the launch: it ends documents behind its vocabulary."""
+    """End token of the null tokenizer, which the launch determines; unset for other tokenizers."""
     kind, given, size = values
     if kind != "NullTokenizer":
         return (None,)
@@ -424,7 +444,7 @@ def _null_end_get(values: Values, scope: Scope) -> Values:
 
 
 def _null_end_put(_values: Values, _scope: Scope) -> Written:
-    """None of the lens's own three keys says it alone."""
+    """No values to write: no single key sets the end token."""
     return OMIT, OMIT, OMIT
 
 
@@ -477,7 +497,7 @@ def blend_of(words: Sequence[object]) -> Blend:
 
 
 def split_weights(split: str) -> list[float]:
-    """The numbers of a split; ValueError where a part of it only looks like one."""
+    """Numbers of a split; ValueError if a part is not a number."""
     import re
 
     return [float(word) for word in re.findall(r"[.0-9]+", split)]

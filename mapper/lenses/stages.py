@@ -30,7 +30,7 @@ def chunks_of(value: Value) -> list[int] | None:
 
 
 def embedding_and_loss(chunks: list[int]) -> tuple[bool, bool] | None:
-    """True if the first and the last chunk have one layer less than all others; None if another one differs."""
+    """Two flags: the first and the last chunk have one layer less than the others; None if another chunk differs."""
     usual = max(chunks)
     if len(chunks) < 3 or any(one != usual for one in chunks[1:-1]) or min(chunks[0], chunks[-1]) < usual - 1:
         return None
@@ -38,7 +38,7 @@ def embedding_and_loss(chunks: list[int]) -> tuple[bool, bool] | None:
 
 
 def takes_chunks(scope: Scope) -> bool:
-    """True if Megatron is told the number of virtual stages: not where a layout, or nothing, says the chunks."""
+    """True if Megatron-LM needs the number of virtual stages; a layout already contains it."""
     chunks, size = chunks_of(scope.field("parallel.pipeline_layers")), integer(scope.field("parallel.pipeline_size"))
     if chunks is None or size is None:
         return True
@@ -46,7 +46,7 @@ def takes_chunks(scope: Scope) -> bool:
 
 
 def _shape_rounds(chunks: list[int], size: int) -> Value:
-    """Chunks as the recipe has them: rounds of `size` where there is more than one; None where all are equal."""
+    """Chunks grouped by rounds of `size`; None if all are equal."""
     if len(set(chunks)) < 2 or size < 1 or len(chunks) % size:
         return None
     if len(chunks) == size:
@@ -55,7 +55,7 @@ def _shape_rounds(chunks: list[int], size: int) -> Value:
 
 
 def _ends(chunks: list[int], size: int) -> tuple[int, int, int] | None:
-    """The layers of the first, the usual and the last stage, where no other stage differs and all rounds are alike."""
+    """Layers of the first, usual and last stage; None if another stage differs."""
     first = chunks[:size]
     if size < 2 or len(chunks) % size or chunks != first * (len(chunks) // size) or len(set(first[1:-1])) > 1:
         return None
@@ -64,6 +64,7 @@ def _ends(chunks: list[int], size: int) -> tuple[int, int, int] | None:
 
 
 def _megatron_get(values: Values, scope: Scope) -> Values:
+    """Layers of each pipeline stage, from Megatron-LM's arguments; None if equal."""
     first, last, layers, stages = (integer(value) for value in values[:4])
     embedding, loss = (bool(value) for value in values[4:6])
     layout = values[6] if len(values) > 6 else None
@@ -81,7 +82,7 @@ def _megatron_get(values: Values, scope: Scope) -> Values:
 
 
 def _stages_from_ends(first: int | None, last: int | None, layers: int, stages: int, rounds: int) -> Value:
-    """Stages if the first one's or the last one's layers are given: the others share the rest; None for equal ones."""
+    """Layers of each stage if the first's or last's are given; None if all are equal."""
     inner = stages - (first is not None) - (last is not None)
     each = (layers - (first or 0) - (last or 0)) // inner if inner else 0
     row = [*([] if first is None else [first]), *[each] * inner, *([] if last is None else [last])]
@@ -95,7 +96,7 @@ def _stages_from_ends(first: int | None, last: int | None, layers: int, stages: 
 
 
 def _chunks_from_ends(layers: int, stages: int, rounds: int, *, embedding: bool, loss: bool) -> Value:
-    """The chunks if the embedding or the loss counts as a layer: its chunk has one less."""
+    """Layers of each chunk if embedding or loss count as a layer."""
     whole = layers + embedding + loss
     if whole == layers or whole < 1 or rounds > _MOST_STAGES or whole % (stages * rounds):
         return None
@@ -106,6 +107,7 @@ def _chunks_from_ends(layers: int, stages: int, rounds: int, *, embedding: bool,
 
 
 def _megatron_put(values: Values, scope: Scope) -> Written:
+    """Megatron-LM's arguments for the layers of each pipeline stage."""
     laid_out = scope.options.get("layout") is True
     layers, size = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
     if layers is None or size is None:
@@ -128,7 +130,7 @@ def _omit_if_usual(size: Value, usual: Value) -> Value | Omitted:
 
 
 def _wanted_chunks(value: Value, layers: int, size: int, scope: Scope) -> list[int] | None:
-    """The chunks to write; None where equal ones, which need no word, do."""
+    """Chunks to write; None if equal ones suffice."""
     chunks = chunks_of(value)
     if chunks is not None and not len(chunks) % size and sum(chunks) == layers:
         return chunks
@@ -150,13 +152,13 @@ def _arguments(
 
 
 def _spread(layers: int, stages: int) -> list[int]:
-    """Layers over stages, the first ones with one more where they do not divide."""
+    """Layers spread over stages, the first ones with one more if they do not divide."""
     each, more = divmod(layers, stages)
     return [each + (at < more) for at in range(stages)]
 
 
 def _nearest_ends(layers: int, size: int) -> tuple[int, int, int]:
-    """Stages of one size but for the first and the last, as near to an even spread as they come."""
+    """First, usual and last stage size nearest to an even spread."""
     if layers % size == 0 or size < 3:
         return layers // size, layers // size, layers - layers // size * (size - 1)
     usual = max(1, min(-(-layers // size), (layers - 2) // (size - 2)))
@@ -165,7 +167,7 @@ def _nearest_ends(layers: int, size: int) -> tuple[int, int, int]:
 
 
 def _layout(chunks: list[int], predicted: int) -> str:
-    """`Et*3|t*4|t*4mL`."""
+    """Pipeline layout text such as `Et*3|t*4|t*4mL`."""
     stages = ["t" if layers == 1 else f"t*{layers}" if layers else "" for layers in chunks]
     stages[0] = "E" + stages[0]
     stages[-1] += "m" * predicted + "L"
@@ -173,6 +175,7 @@ def _layout(chunks: list[int], predicted: int) -> str:
 
 
 def _offset_get(values: Values, scope: Scope) -> Values:
+    """Layers of each pipeline stage, from MindSpore Transformers' `offset`."""
     offsets = items(values[0])
     layers, stages = integer(scope.field("model.num_layers")), integer(scope.field("parallel.pipeline_size"))
     if not offsets or layers is None or not stages:
@@ -190,6 +193,7 @@ def _offset_get(values: Values, scope: Scope) -> Values:
 
 
 def _offset_put(values: Values, scope: Scope) -> Written:
+    """Key `offset` for the layers of each pipeline stage."""
     chunks, layers = _trainable_chunks(values[0], scope), integer(scope.field("model.num_layers"))
     if chunks is None or layers is None:
         return (OMIT,)
@@ -204,7 +208,7 @@ def _offset_put(values: Values, scope: Scope) -> Written:
 
 
 def _trainable_chunks(value: Value, scope: Scope) -> list[int] | None:
-    """The chunks as MindSpore Transformers takes them: none but the ends may be empty, in the dynamic graph none."""
+    """Chunks that MindSpore Transformers accepts: only the ends may be empty, none in the dynamic graph."""
     chunks = chunks_of(value)
     if chunks is None:
         return None
@@ -218,6 +222,7 @@ def _trainable_chunks(value: Value, scope: Scope) -> list[int] | None:
 
 
 def _ranges_get(values: Values, _scope: Scope) -> Values:
+    """Layers of each pipeline stage, from ranges such as `0-3` for each rank."""
     ranks = items(values[0])
     if not ranks:
         return (None,)
@@ -241,6 +246,7 @@ def _length(part: str) -> int | None:
 
 
 def _ranges_put(values: Values, scope: Scope) -> Written:
+    """Layer ranges of each rank, such as `0-3`, for the layers of each stage."""
     chunks, size = _trainable_chunks(values[0], scope), integer(scope.field("parallel.pipeline_size"))
     if not chunks or not size or len(chunks) % size:
         return (OMIT,)
@@ -253,6 +259,7 @@ def _ranges_put(values: Values, scope: Scope) -> Written:
 
 
 def _virtual_get(values: Values, _scope: Scope) -> Values:
+    """Number of virtual stages, from Megatron-LM's alternative arguments."""
     stages, chunk_layers, known, layers, size = (integer(value) for value in values)
     if known:
         return (known,)
@@ -287,6 +294,7 @@ def _filled_put(values: Values, scope: Scope) -> Written:
 
 
 def _recompute_get(values: Values, _scope: Scope) -> Values:
+    """Kind and extent of recomputation, from Megatron-LM's arguments."""
     granularity, activations, count, method, _, _ = values
     if granularity is None:
         return ("selective" if activations else "none"), None
@@ -296,6 +304,7 @@ def _recompute_get(values: Values, _scope: Scope) -> Values:
 
 
 def _recompute_put(values: Values, scope: Scope) -> Written:
+    """Recomputation arguments of Megatron-LM."""
     granularity, count = values
     if granularity == "full":
         layers = _of_every_stage(count, scope)
@@ -306,7 +315,7 @@ def _recompute_put(values: Values, scope: Scope) -> Written:
 
 
 def _of_every_stage(count: Value, scope: Scope) -> Value:
-    """The number of layers where every stage has the same; None for all layers."""
+    """Number of recomputed layers if all stages have the same; None for all layers."""
     listed = items(count)
     if listed is None:
         return count
@@ -326,6 +335,7 @@ def _in_range(entry: Value) -> int:
 
 
 def _config_get(values: Values, _scope: Scope) -> Values:
+    """Kind and extent of recomputation, from the static graph's keys."""
     whole, selected = values
     listed = items(whole)
     if listed is not None:
@@ -339,6 +349,7 @@ def _config_get(values: Values, _scope: Scope) -> Values:
 
 
 def _config_put(values: Values, scope: Scope) -> Written:
+    """Recomputation keys of the static graph."""
     granularity, count = values
     if granularity == "full":
         if count is None:
@@ -351,6 +362,7 @@ def _config_put(values: Values, scope: Scope) -> Written:
 
 
 def _mode_get(values: Values, _scope: Scope) -> Values:
+    """Kind and extent of recomputation, from the dynamic graph's keys."""
     mode, layers = values
     if mode == "full":
         return "full", layers
@@ -358,6 +370,7 @@ def _mode_get(values: Values, _scope: Scope) -> Values:
 
 
 def _mode_put(values: Values, _scope: Scope) -> Written:
+    """Recomputation keys of the dynamic graph."""
     granularity, count = values
     if granularity == "full":
         return "full", OMIT if items(count) is None else count
