@@ -74,14 +74,15 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for folder in (*FOLDERS, "docs"):
         shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / ".typing", root / ".typing", symlinks=True)
-    shutil.copy(ROOT / "pyproject.toml", root)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, root)
     follow(root, "Add a key")
     excuses = root / "rules" / "not_compared.yaml"
     text = excuses.read_text("utf-8")
     assert "\nlogging.profile_start: " in text
     excuses.write_text(re.sub(r"\nlogging\.profile_start: .*", "", text), "utf-8")
     follow(root, "Add a rule")
-    follow(root, "Add what the code makes of a key")
+    follow(root, "Add a default or a refusal")
     follow(root, "Add a section to the report")
     return root
 
