@@ -141,6 +141,11 @@ def _is_within(value: Value, size: Value) -> bool:
     return not isinstance(value, int) or not isinstance(size, int) or 0 <= value < size
 
 
+def _is_of_other_length(value: Value, other: Value) -> bool:
+    """True if two lists are known to have different numbers of entries."""
+    return isinstance(value, (list, tuple)) and isinstance(other, (list, tuple)) and len(value) != len(other)
+
+
 def _is_power_of_two(value: Value) -> bool:
     return isinstance(value, (int, float)) and value > 0 and frexp(value)[0] == 0.5
 
@@ -201,6 +206,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "within_sum": _is_within_sum,
     "lacks": lambda value, operand, _: isinstance(value, (list, tuple)) and not _is_one_of(value, operand),
     "has": lambda value, operand, _: _is_one_of(value, operand),
+    "other_length": lambda value, operand, other: _is_of_other_length(value, other(field_named(operand))),
     "endswith": lambda value, operand, _: isinstance(value, str) and value.endswith(str(operand)),
     "power_of_two": lambda value, _operand, _: _is_power_of_two(value),
     "isfraction": lambda value, _operand, _: isinstance(value, float) and not value.is_integer(),

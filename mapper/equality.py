@@ -209,12 +209,16 @@ _EQUAL_BY_FIELD: Mapping[FieldName, Callable[[object, object], bool]] = {
     "tokenizer.vocab_file": _same_names,
     "tokenizer.merge_file": _same_names,
     "checkpoint.load_path": _same_folder,
-    "checkpoint.pretrained_path": _same_names,
+    "checkpoint.pretrained_path": _same_folder,
     "checkpoint.save_path": _same_names,
     "checkpoint.resume": _same_truth,
     "logging.tensorboard_path": _same_names,
     "run.train_samples": _same_count,
 }
 """Fields whose values may be written in several ways and mean the same."""
+WEIGHT_FOLDERS: frozenset[FieldName] = frozenset(
+    [name for name, is_same in _EQUAL_BY_FIELD.items() if is_same is _same_folder]
+)
+"""Fields that name a checkpoint, which the other framework cannot load."""
 NOT_NONE: frozenset[FieldName] = frozenset(("model.padded_vocab_size", "run.train_steps", "data.arguments_file"))
 """Fields of which every run has a value: one that a file does not give is not known, and is not compared."""

@@ -6,7 +6,7 @@ value back as the other file's.
 
 from __future__ import annotations
 
-from ..mapper.equality import is_equal
+from ..mapper.equality import WEIGHT_FOLDERS, is_equal
 from ..mapper.families import family_of
 from ..mapper.recipe.reading import side_of
 from ..mapper.recipe.vocabulary import vocabulary
@@ -55,25 +55,31 @@ def repair_to_agree(name: FieldName, left: Side, right: Side) -> Repair | None:
 
 
 def _value_to_take(name: FieldName, left: Side, right: Side) -> Value:
-    """The partner's value as it goes into a file: a checkpoint of its own framework has the folder of `accmap pair`."""
-    from ..mapper.translate.update import OWN_FOLDERS, OWN_OUTPUTS
+    """The partner's value as it goes into a file: a checkpoint of its own framework has a folder of its own."""
+    from ..mapper.translate.update import OWN_OUTPUTS
 
     value = left.value(name)
     if name in OWN_OUTPUTS:
         return right.value(name)
-    if name not in OWN_FOLDERS or left.framework == right.framework or not value:
+    if name not in WEIGHT_FOLDERS or left.framework == right.framework or not value:
         return value
+    return right.value(name) or _converted_folder(str(value), left.framework, right.framework)
+
+
+def _converted_folder(folder: str, source: str, target: str) -> str:
+    """The folder of a checkpoint after its conversion, below that of `accmap pair`; both count as equal."""
     from ..mapper.align.ladder import CHECKPOINTS
 
-    return right.value(name) or f"{CHECKPOINTS}/{right.framework}"
+    name = folder.rstrip("/").rpartition("/")[2]
+    return f"{CHECKPOINTS}/{target}" if name == source else f"{CHECKPOINTS}/{target}/{name}"
 
 
 def _recipe_to_take(left: Side, right: Side) -> Recipe:
     """The partner's recipe as it is taken over into a file."""
-    from ..mapper.translate.update import OWN_FOLDERS, OWN_OUTPUTS
+    from ..mapper.translate.update import OWN_OUTPUTS
 
     fields = dict(left.recipe.fields)
-    for name in (*OWN_FOLDERS, *OWN_OUTPUTS):
+    for name in (*WEIGHT_FOLDERS, *OWN_OUTPUTS):
         if name in fields and fields[name].decided:
             fields[name] = fields[name]._replace(value=_value_to_take(name, left, right))
     return left.recipe._replace(fields=fields)

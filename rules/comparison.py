@@ -13,7 +13,7 @@ from ..mappings.tables import is_proved
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.shared_words import join_words
 from .messages_compiled import say
-from .naming import describe_origin, display_value, key_spelling, labels
+from .naming import describe_origin, display_value, key_spelling, labels, written_value
 from .places import places_of
 from .rule import Found, Note, Place, on
 from .subject import names_of_sides
@@ -343,9 +343,9 @@ def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool,
         if spot.setting is None:
             yield Note(at, *say.key_is_not_given(key=key).both())
         else:
-            value = display_value(spot.setting.value)
-            if not spot.is_written and spot.setting.value is None:
+            value = display_value(written_value(spot))
+            if not spot.stands_in_file and spot.setting.value is None:
                 yield Note(at, *say.key_is_not_given(key=key).both())
             else:
-                said = say.key_is if spot.is_written else say.key_has_default
+                said = say.key_is if spot.stands_in_file else say.key_has_default
                 yield Note(at, *said(key=key, value=value).both())

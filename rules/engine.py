@@ -5,6 +5,7 @@ Every rule is run by itself: one that crashes becomes a finding, and the others 
 
 from __future__ import annotations
 
+from ..mapper.equality import WEIGHT_FOLDERS
 from ..schemas.diagnostic import EFFECTS, Diagnostic, Kind, Related, deduplicate, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple, named_module
 from ..schemas.file_kind import SAID_FIRST, runs_inference, trains_gpt
@@ -232,7 +233,7 @@ class _Run:
                 found.fields or entry.fields,
                 *self._fixes(entry, found),
                 changes=_effect_of_difference(entry.code, found),
-                remedy=_instruction(entry, found),
+                remedy=_instruction(entry, found, self.subject),
             )
         )
 
@@ -274,12 +275,14 @@ def _effect_of_difference(code: str, found: Found) -> Words | None:
     return Words(*effects[""])
 
 
-def _instruction(entry: Rule, found: Found) -> Words | None:
+def _instruction(entry: Rule, found: Found, subject: Subject) -> Words | None:
     """The instruction for a difference without a fix."""
     if entry.code not in CHANGES or "label" not in found.values:
         return None
     if found.variant.startswith("elsewhere"):
         return say.check_that_equal()
+    if found.fields[:1] and found.fields[0] in WEIGHT_FOLDERS and subject.of_two_frameworks:
+        return say.check_same_weights()
     is_computed = bool(found.fields) and found.fields[0].startswith("computed.")
     return say.make_computed_equal() if is_computed else say.make_equal()
 

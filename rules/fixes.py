@@ -10,6 +10,7 @@ from collections import Counter
 from ..mapper.differences import COMPUTED, difference_of, differences, is_neutral
 from ..mapper.gates import says_something
 from ..mapper.recipe.vocabulary import FOLLOWING, vocabulary
+from ..mappings.keys_compiled import RUN_LENGTH
 from ..mappings.tables import field_named
 from ..schemas.diagnostic import UnreadableError
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -44,6 +45,8 @@ _MOST_SETTINGS = 60_000
 """Settings that all tries of a pair read together: of a file with thousands of keys fewer fixes are tried."""
 _CONNECTED = ("batch.", "checkpoint.", "gradient.", "parallel.", "run.", "schedule.")
 """Topics whose values are worked out from one another: a fix of one may need that of another, and is tried alone."""
+_COUNTED_TOGETHER: frozenset[FieldName] = frozenset(("batch.global_size", "run.train_steps"))
+"""Fields that a YAML gives by the same keys: the length of its run is a number of samples, which batches divide."""
 _MOST_SEARCHES = 4
 """Times that fixes are searched for while a text is mended."""
 _MOST_STEPS = 4
@@ -174,9 +177,23 @@ class _Mender:
 
     def _fix_of_difference(self, entry: Diagnostic, side: Side) -> Fix | None:
         """The fix of a difference in one of its files: the rule's own, or one that is searched for."""
+        joint = self._joint_fix(entry, side)
+        if joint is not None:
+            return joint
         own = (fix for fix in entry.fixes if fix.edits[0].file == side.source.name)
         good = next((fix for fix in own if self._is_good(entry, fix)), None)
         return self._fix_in(entry, side) if good is None else good
+
+    def _joint_fix(self, entry: Diagnostic, side: Side) -> Fix | None:
+        """The one fix of the batch and of the run's length, if both differ: each alone moves the other."""
+        fields = subject_fields(entry, side)
+        if fields.isdisjoint(_COUNTED_TOGETHER) or side.setting(RUN_LENGTH) is None:
+            return None
+        if not self._fields_apart() >= _COUNTED_TOGETHER:
+            return None
+        keys = subject_keys(entry, side)
+        fixes = (agreeing_fix(self.subject, side, fields | _COUNTED_TOGETHER, keys, effort) for effort in (0, 2))
+        return next((fix for fix in fixes if fix is not None and self._try(entry, fix) is None), None)
 
     def _mend_other_side(self, entry: Diagnostic) -> Diagnostic:
         """A difference with a fix in the file that is not to be changed, which is searched for last."""
@@ -211,13 +228,33 @@ class _Mender:
             fields, tried = first, None
             for _ in range(_MOST_STEPS):
                 fix = agreeing_fix(self.subject, side, fields, keys, effort)
-                if fix is None or fix == tried:
+                if fix is None:
                     break
+                if fix == tried:  # nothing more is written for the fields that it led to
+                    layout = self._fields_of_layout(first)
+                    if fields >= layout:
+                        break
+                    fields |= layout
+                    continue
                 new = self._try(entry, fix)
                 if new is None:
                     return fix
                 fields, tried = fields | (new or source_fields_of(fields, side)), fix
         return None
+
+    def _fields_of_layout(self, fields: frozenset[FieldName]) -> frozenset[FieldName]:
+        """All degrees and stages that both files have, or that differ: they divide the same devices and layers."""
+        if not any(name.startswith("parallel.") for name in fields):
+            return frozenset()
+        sides = self.subject.sides
+        names = self._fields_apart()
+        names.update(name for name in sides[0].recipe.fields if all(side.value(name) is not None for side in sides))
+        return frozenset(field_named(name) for name in names if name.startswith("parallel."))
+
+    def _fields_apart(self) -> set[FieldName]:
+        """The fields of the differences that are errors or warnings."""
+        loud = (one for one in self.found if is_difference(one) and one.kind.severity != "info")
+        return {field_named(name) for one in loud for name in one.fields}
 
     def _try(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
         """None if a fix mends its finding and does no harm, else the fields of what it leads to."""
@@ -495,7 +532,7 @@ def _is_decided(found: Found | None) -> bool:
 def _sides_agree(name: FieldName, one: Recipe, other: Recipe) -> bool:
     row = difference_of(name, one, other)
     if row is None or row.status == "equal" or is_neutral(row):
-        return row is not None
+        return True
     return row.status in ("only-a", "only-b") and row.impact != "numerics"  # the other framework has no such setting
 
 

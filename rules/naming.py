@@ -68,6 +68,14 @@ def key_spelling(spot: Spot, framework: Framework) -> str:
     return "--" + spot.key.replace("_", "-")
 
 
+def written_value(spot: Spot) -> object:
+    """The value that a file gives a key, which the framework may replace; the effective one if it gives none."""
+    setting = spot.setting
+    if setting is None or spot.is_written or not setting.raw:
+        return None if setting is None else setting.value
+    return " ".join(setting.raw)
+
+
 def key_of(side: Side, field: FieldName) -> str:
     """The key that decides a recipe field in this file."""
     spot = places_of(side).main_spot(field)
@@ -88,12 +96,13 @@ def describe_origin(side: Side, name: FieldName, spots: list[Spot]) -> Words:
     field = side.field(name)
     if field is None or not spots:
         return say.not_given()
-    keys = join_words(dict.fromkeys(key_spelling(spot, side.framework) for spot in spots if spot.is_written))
-    if field.origin == "default" or not keys:
+    in_file = [spot for spot in spots if spot.stands_in_file]
+    is_replaced = not all(spot.is_written for spot in in_file)
+    if not in_file or (field.origin == "default" and not is_replaced):
         return say.default_of(key=key_spelling(spots[0], side.framework))
-    if field.origin == "explicit" and not _is_converted(field.value, [spot for spot in spots if spot.is_written]):
-        return keys
-    return say.from_keys(keys=keys)
+    keys = join_words(dict.fromkeys(key_spelling(spot, side.framework) for spot in in_file))
+    is_own = field.origin == "explicit" and not is_replaced and not _is_converted(field.value, in_file)
+    return keys if is_own else say.from_keys(keys=keys)
 
 
 def code_name(code: str, english: str, language: Language) -> str:

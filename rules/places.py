@@ -42,6 +42,11 @@ class Spot(NamedTuple):
         """True if the file itself gives the key."""
         return self.setting is not None and self.setting.origin == "explicit"
 
+    @property
+    def stands_in_file(self) -> bool:
+        """True if the file has the key, even if the framework then puts another value in its place."""
+        return self.is_written or (self.setting is not None and self.setting.raw is not None)
+
 
 _written: dict[tuple[str, SideName, str], tuple[tuple[str, ...], ...]] = {}
 
@@ -244,7 +249,14 @@ class Places:
         if setting is not None and setting.span is not None:
             found[key] = Spot(key, setting.span, setting)
         elif not key.startswith("resolved."):
-            found[key] = Spot(key, self.key_span(key), setting)
+            below = self._settings_below(key)
+            found.update(below or {key: Spot(key, self.key_span(key), setting)})
+
+    def _settings_below(self, section: str) -> dict[str, Spot]:
+        """The keys that the file gives in a section, which has no value of its own."""
+        prefix = f"{section}."
+        inside = (one for one in explicit_of(self.side.config.settings) if one.key.startswith(prefix))
+        return {one.key: Spot(one.key, one.span, one) for one in inside if one.span is not None}
 
     def key_span(self, key: str) -> Span:
         """The place of a key, or the one at which it would be written."""

@@ -100,7 +100,15 @@ def silence(
         if not moved:
             kept.append(entry)
     complaints = list(_suppression_problems(comments, used, known))
+    kept = _drop_followers(kept, diagnostics)
     return [*kept, *complaints], len(diagnostics) - len(kept)
+
+
+def _drop_followers(kept: Sequence[Diagnostic], all_findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """The findings that remain without those that follow from an accepted one: who accepts a cause accepts both."""
+    remaining = {id(entry) for entry in kept}
+    accepted = {entry.mark for entry in all_findings if entry.because is None and id(entry) not in remaining}
+    return [entry for entry in kept if entry.because is None or entry.because not in accepted]
 
 
 def _named_codes(comment: Suppression, entry: Diagnostic) -> set[tuple[Suppression, str]]:

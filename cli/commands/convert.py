@@ -9,10 +9,13 @@ from ...mapper.translate.read_back import require_said, text_of
 from ...mapper.translate.translation import translate_as_asked
 from ...schemas.border.file_output import one_file, rewrite, write_texts
 from ...schemas.border.text_output import emit, json_text, tell, trust_text
+from ...schemas.config import explicit_of
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.file_kind import require_training
 from ...schemas.huggingface.model_config import FILE
+from ...schemas.plain_values import plain
 from ...schemas.reader import check_versions
+from ...schemas.shared_words import join_words
 from ..argument_parser import UsageError
 from ..exit_codes import BAD, UNUSABLE
 from ..inputs import load, open_input, read_input, require_run, target_for, target_like
@@ -21,7 +24,7 @@ from ..reference.known_defects import defects_of_written
 from .loss_report import accepted_losses, close_report, print_problems, print_refusals, print_report
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from ...mapper.preconditions import Refusal
     from ...mapper.translate.result import Translation
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from ...schemas.border.text_output import Outgoing
     from ...schemas.config import Config, ReadOptions
     from ...schemas.diagnostic import Diagnostic, Language
+    from ...schemas.message import Words
     from ..arguments_compiled import ConvertArgs
 
 
@@ -69,13 +73,23 @@ def run(args: ConvertArgs) -> int:
         new_files[args.report] = _report_text(translation, stops, defects, args.lang)
     write_texts(new_files, force=args.force)
     if existing is not None:
-        rewrite(existing.source, text)
+        _write_update(existing, text, args)
     elif args.output is None:
         emit(trust_text(text))
     print_problems(config, args.lang, of_run=not model_alone)
     print_report(translation, args.lang)
     code = close_report(translation.rows, accepted, args.lang, defects=defects, strict=args.strict)
     return BAD if stops or config.purpose is not None else code
+
+
+def _write_update(existing: _ExistingFile, text: str, args: ConvertArgs) -> None:
+    """The changed file, or with `--diff` its changes on stdout."""
+    if not args.diff:
+        rewrite(existing.source, text)
+        return
+    from ..linting.file_edits import difference
+
+    emit(difference(existing.path, existing.source.text, text))
 
 
 def _load_source(args: ConvertArgs) -> Config:
@@ -123,6 +137,8 @@ def _require_places(args: ConvertArgs) -> None:
         raise UsageError(say.base_is_not_changed())
     if args.output is not None and args.update is not None:
         raise UsageError(say.output_writes_a_new_file())
+    if args.diff and args.update is None:
+        raise UsageError(say.diff_shows_an_update())
     if args.report is not None and args.output == args.report:
         raise one_file(args.report, args.report)
 
@@ -189,6 +205,18 @@ def _tell_refused_changes(path: str, found: Updated, language: Language) -> None
             tell(f"{path}: {', '.join(refusal.keys) or refusal.field}: {refusal.reason(language)}")
 
 
+def _written_values(config: Config) -> dict[str, str]:
+    """The keys that a file writes, as it spells them, with their values; of a section with two names the shorter."""
+    written = explicit_of(config.settings)
+    names = {one.span: one.key for one in sorted(written, key=lambda one: -len(one.key))}
+    found: dict[str, list[str]] = {}
+    for one in written:
+        if one.span is None or names[one.span] == one.key:
+            key = one.key.rpartition("[")[0] if one.key.endswith("]") else one.key
+            found.setdefault(one.flag or key, []).append(plain(one.value) or "''")
+    return {key: ", ".join(values) for key, values in found.items()}
+
+
 class _ExistingFile:
     """A file that is there already and is brought to the translated run."""
 
@@ -216,5 +244,18 @@ class _ExistingFile:
         from ...mapper.translate.update import update
 
         found = update(self.source.text, translation, self.config, self.options)
+        for sentence in self._changes(found):
+            tell(sentence.text(language))
         _tell_refused_changes(self.path, found, language)
         return found
+
+    def _changes(self, found: Updated) -> Iterator[Words]:
+        """The keys that the update removes, changes and adds, with their values."""
+        assert found.config is not None
+        old, new = _written_values(self.config), _written_values(found.config)
+        removed = [f"{key} ({value})" for key, value in old.items() if key not in new]
+        changed = [f"{key} ({value} -> {new[key]})" for key, value in old.items() if new.get(key, value) != value]
+        added = [f"{key} ({value})" for key, value in new.items() if key not in old]
+        for said, keys in ((say.keys_removed, removed), (say.keys_changed, changed), (say.keys_added, added)):
+            if keys:
+                yield said(path=self.path, keys=join_words(keys))

@@ -293,8 +293,8 @@ def _lines_of_fix(
 
 
 def acceptance_line(entry: Diagnostic, sources: Mapping[str, SourceText], language: Language) -> str | None:
-    """The comment that accepts a finding, and its place; None if it has a fix, or the run stops by it."""
-    if entry.fixes or entry.effect not in _ACCEPTABLE or entry.file not in sources or _blank_of(entry, sources):
+    """The comment that accepts a finding, and its place; None if the run stops by it, or if it waits for a value."""
+    if entry.effect not in _ACCEPTABLE or entry.file not in sources or _blank_of(entry, sources):
         return None
     from ..linting.file_edits import comment_for
 

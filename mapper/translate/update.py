@@ -7,10 +7,20 @@ new text is read again, and what still differs is said instead of guessed.
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import OLDER_CLASS, OLDER_CLASSES, PARALLEL_SWITCHES, RESOLVED_SECTIONS
+from ...mappings.keys_compiled import (
+    DATA_COLUMNS,
+    DATA_DEGREE,
+    DATA_SHARES,
+    DATA_STRATEGY,
+    MASK_COLUMN,
+    OLDER_CLASS,
+    OLDER_CLASSES,
+    PARALLEL_SWITCHES,
+    RESOLVED_SECTIONS,
+)
 from ...mappings.tables import Row, Side, table
 from ...schemas.border.text_output import shell_word
-from ...schemas.config import Config, ReadOptions
+from ...schemas.config import Config, ReadOptions, explicit_of
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.file_kind import unknown_class
@@ -18,7 +28,7 @@ from ...schemas.plain_values import plain
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
 from ..differences import differences
-from ..equality import is_identical
+from ..equality import WEIGHT_FOLDERS, is_identical
 from ..families import family_of, misfits_of
 from ..gates import meaningful
 from ..preconditions import startup_refusals
@@ -44,14 +54,12 @@ if TYPE_CHECKING:
 
 _ROUNDS = 4
 _MODEL = "model."
-_MACHINERY = frozenset(("data", "fusion", "environment", "logging", "checkpoint"))
-"""Where a framework's own default is no wish: what the file has stays, if no number depends on it."""
+_DEGREES = frozenset(("batch", "parallel"))
+"""Topics in which a default is a wish: elsewhere the file keeps what it has, if no number depends on it."""
 _SURROUNDINGS = frozenset(("data", "training", "batch", "parallel", "schedule"))
 """Topics where a source that says nothing does not mean that there is to be nothing."""
 _DECIDED_BY = {"model.vocab_size": "model.padded_vocab_size", "model.vocab_divisor": "model.padded_vocab_size"}
 """Fields that count only through another one."""
-OWN_FOLDERS: frozenset[FieldName] = frozenset(("checkpoint.load_path", "checkpoint.pretrained_path"))
-"""Fields that name a checkpoint, which the other framework cannot load."""
 OWN_OUTPUTS: frozenset[FieldName] = frozenset(("checkpoint.save_path",))
 """Fields that name a folder that a run writes to, which no other run may write to."""
 _ENABLERS = {"static": {"parallel": PARALLEL_SWITCHES, "batch": PARALLEL_SWITCHES}}
@@ -151,7 +159,7 @@ class Updater:
         if self.translation.recipe.framework == self.config.framework:
             return frozenset()
         own = recipe_of(self.original)
-        return frozenset(name for name in OWN_FOLDERS | OWN_OUTPUTS if own.value(name))
+        return frozenset(name for name in WEIGHT_FOLDERS | OWN_OUTPUTS if own.value(name))
 
     def edits_for(self, fields: frozenset[FieldName], keys: frozenset[str], effort: int) -> list[Edit]:
         """Edits that bring some fields, and the rows that write some keys, to the translated run.
@@ -178,7 +186,21 @@ class Updater:
                 is_kept = name in known or (self.is_older and name.startswith(_MODEL))
                 if not is_kept and self._is_one_of(name, keys):
                     edits += editor.put(name, value)
-        return [*edits, *editor.rest()]
+        edits += editor.rest()
+        return [*edits, *self._strategy_edits(editor, self.original, edits)]
+
+    def _strategy_edits(
+        self, editor: ScriptEditor | YamlEditor, current: Config, edits: Sequence[Edit]
+    ) -> Iterator[Edit]:
+        """Edits after which the file's own split of a batch fits its new columns and its new degree."""
+        rows, written = current.value(DATA_SHARES), {edit.key for edit in edits}
+        first = rows[0] if isinstance(rows, (list, tuple)) and rows else None
+        if not (isinstance(first, (list, tuple)) and first) or written.isdisjoint((DATA_COLUMNS, DATA_DEGREE)):
+            return
+        degree = self.wanted.value(DATA_DEGREE) if DATA_DEGREE in written else first[0]
+        columns = (self.wanted if DATA_COLUMNS in written else current).value(DATA_COLUMNS)
+        if isinstance(columns, (list, tuple)):
+            yield from editor.put(DATA_STRATEGY, [_share(degree, name) for name in columns])
 
     def _is_one_of(self, name: str, keys: frozenset[str]) -> bool:
         """True if a key of a new file is one of these, stands below one, or has the last name of a missing one."""
@@ -229,6 +251,7 @@ class Updater:
             if not rows:
                 break
             self.text, current = self._edit_round(current, rows, effort)
+        current = self._drop_misfits(current)
         self._say_what_is_left(current)
         said = {refusal.field for refusal in self.refused}
         there = recipe_of(current)
@@ -245,6 +268,23 @@ class Updater:
             current,
             self._report_rows(kept, current),
         )
+
+    def _drop_misfits(self, current: Config) -> Config:
+        """The file without those of its own keys that do not fit the new run: an `offset` of other stages."""
+        for key in self._misfits(current):
+            editor = self._editor(self.text, current, shared=True)
+            found = self._apply_if_readable(self.text, current, list(editor.drop(key)))
+            if found is not None and key not in self._misfits(found[1]):
+                self.text, current = found
+                self.changed.append(key)
+        return current
+
+    def _misfits(self, config: Config) -> list[str]:
+        """The keys of the file that the framework refuses, and that the translation does not speak of."""
+        spans = {one.span for one in config.problems if one.effect == "stops"} - {None}
+        asked = {setting.key for setting in self.translation.settings}
+        refused = [one.key.partition("[")[0] for one in explicit_of(config.settings) if one.span in spans]
+        return [key for key in dict.fromkeys(refused) if key not in asked]
 
     # --- what differs ---
 
@@ -357,7 +397,7 @@ class Updater:
             return False
         if (
             entry.origin == "default"
-            and field.split(".", 1)[0] in _MACHINERY
+            and field.split(".", 1)[0] not in _DEGREES
             and vocabulary()[field].impact != "numerics"
         ):
             return False  # the source does not speak of it, and no number depends on it
@@ -405,7 +445,8 @@ class Updater:
             if any(_is_open(recipe, field) for field in fields) and not self._is_mistyped(current, row, side):
                 continue  # what is there now cannot be decided: it is left alone, and said
             edits += self._row_edits(editor, current, row, side, effort)
-        return [*edits, *editor.rest()]
+        edits += editor.rest()
+        return [*edits, *self._strategy_edits(editor, current, edits)]
 
     def _row_edits(
         self, editor: ScriptEditor | YamlEditor, current: Config, row: Row, side: Side, effort: int
@@ -593,6 +634,11 @@ class Updater:
 
     def _refuse(self, keys: tuple[str, ...], field: FieldName | None, said: Words) -> None:
         self.refused.append(Refusal(keys, field, *said.both()))
+
+
+def _share(degree: Value, column: Value) -> Value:
+    """The shares of a column's dimensions: the batch is divided, and a mask has two more dimensions than tokens."""
+    return [degree, 1, 1, 1] if column == MASK_COLUMN else [degree, 1]
 
 
 def _kind_of_file(side: str) -> Words:

@@ -65,12 +65,12 @@ def step(subject: Subject) -> Iterator[Found]:
 def run(subject: Subject) -> Iterator[Found]:
     """As many samples in the run, and the same rates on the way.
 
-    A run of another length is a warning of its own (RUN002), and so are its samples. Its middle and its end are other
-    updates: the rates there are compared where the whole curves are (SCH050).
+    A run of another length is a finding of its own (RUN002), and its samples are as grave. Its middle and its end are
+    other updates: the rates there are compared where the whole curves are (SCH050).
     """
     other_length = _LENGTH in _differing_fields(subject)
     for found in _first_difference(subject, ("computed.samples",)):
-        yield found._replace(severity="warning") if other_length else found
+        yield found._replace(severity="warning") if other_length and subject.profile == "align" else found
     for found in _first_difference(subject, ("computed.learning_rates",)):
         if not (other_length and _agree_at_the_start(subject)):
             yield found

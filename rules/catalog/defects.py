@@ -83,7 +83,9 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
     for row in versions.get(config.framework_version, ()):
         doubts: list[Words] = []
         if config.version_origin == "assumed" and row[0] not in EVERYWHERE[config.framework]:
-            doubts.append(say.version_is_assumed(version=config.framework_version))
+            doubts.append(
+                say.version_is_assumed(version=config.framework_version, option=f"--{config.framework} VERSION")
+            )
         if fork is not None:
             doubts.append(say.runs_a_fork())
         yield row, doubts
@@ -91,7 +93,8 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
     for row, has, stays in FORKS.get(fork.name, ()) if fork is not None and fork.file is None else ():
         # What is not given is the lowest version that takes every argument: a later one may run.
         if config.version_origin != "given" and not stays:
-            yield row, [say.version_or_later(version=config.dialect)]
+            option = f"--megatron {(config.dialect or '').rpartition('-')[0]}-VERSION"
+            yield row, [say.version_or_later(version=config.dialect, option=option)]
         elif has:
             yield row, []
 

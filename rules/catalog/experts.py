@@ -16,6 +16,7 @@ from ...mappings.keys_compiled import (
     SHARED_EXPERTS,
 )
 from ...schemas.fast_records import TYPE_CHECKING
+from ...schemas.shared_words import join_words
 from ..comparison import difference, with_repair
 from ..messages_compiled import say
 from ..naming import display_value, key_of
@@ -71,12 +72,18 @@ def balancing_differs(subject: Subject) -> Iterator[Found]:
             yield found._replace(variant="idle", severity="info")
         return
     if subject.of_two_frameworks and a.value == "seq_aux_loss" and b.value == "aux_loss":
-        micro = next((size for side in subject.sides if (size := side.value("batch.micro_size")) != 1), None)
-        yield found._replace(
-            values={**found.values, "micro": display_value(micro)}, variant="batch", severity="warning"
-        )
+        yield with_repair(_mark_larger_batch(found, subject), name, left, right)
         return
     yield with_repair(found._replace(variant="differs"), name, left, right)
+
+
+def _mark_larger_batch(found: Found, subject: Subject) -> Found:
+    """The difference of two formulas that are equal for a micro batch of one, with the files that have a larger one."""
+    larger = [side for side in subject.sides if side.value("batch.micro_size") != 1]
+    micro = larger[0].value("batch.micro_size") if larger else None
+    files = join_words(side.source.name for side in larger)
+    values = {**found.values, "micro": display_value(micro), "files": files}
+    return found._replace(values=values, variant="batch", severity="warning")
 
 
 def _other_word(value: Value, left: Side, right: Side) -> Iterator[Found]:

@@ -16,11 +16,12 @@ from ..naming import display_value
 from ..rule import Change, Found, Repair, at_key, at_span, on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from ...mapper.differences import Difference
     from ...mapper.preconditions import Refusal
     from ...mapper.recipe.values import Recipe
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Setting
     from ...schemas.source import Span
     from ..subject import Folder, Side, Subject
@@ -171,7 +172,17 @@ def network_differences(side: Side, other: Recipe) -> Iterator[Found]:
     first = found[0].field
     assert first is not None
     values = {"folder": other.file, "family": other.dialect, "differences": told}
-    yield Found(on(side, first), values, fields=tuple(row.field for row in found if row.field is not None))
+    names: tuple[FieldName, ...] = tuple([row.field for row in found if row.field is not None])
+    yield Found(on(side, first), values, fields=names, repair=_repair_of_network(names, side, other))
+
+
+def _repair_of_network(names: Sequence[FieldName], side: Side, other: Recipe) -> Repair | None:
+    """The repair that gives a file the other network; None if one of the fields cannot be written."""
+    from ..agreement import repair_to_agree  # only if something differs
+
+    repairs = [repair_to_agree(name, side._replace(recipe=other), side) for name in names]
+    changes = [change for one in repairs if one is not None for change in one.changes]
+    return Repair("unsafe", tuple(changes)) if None not in repairs else None
 
 
 def _is_another_network(row: Difference, side: Side, other: Recipe) -> bool:

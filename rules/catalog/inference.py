@@ -9,6 +9,7 @@ from __future__ import annotations
 from ...mapper.differences import GENERATION
 from ...mapper.recipe.reading import OF_THE_NETWORK
 from ...mapper.recipe.values import Unmapped
+from ...mapper.translate.yaml_text import scalar
 from ...mappings.inference_compiled import (
     CACHE,
     CHAT_TEMPLATE,
@@ -37,7 +38,7 @@ from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.file_kind import matches_pattern, runs_inference
 from ...schemas.plain_values import is_on
 from ..naming import display_value
-from ..rule import Found, at_key, at_span
+from ..rule import Change, Found, Repair, at_key, at_span
 from .files import folder_differences, network_differences
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from ..subject import Side, Subject
 
 _GREEDY = (None, False, 0, 1)
+_RIGHT = "right"
+"""The side of padding that MindSpore Transformers counts the length of a text by."""
 
 
 class SettingOfSide(NamedTuple):
@@ -187,12 +190,36 @@ class _Pair(NamedTuple):
         is_here = self.b.is_written and self.b.setting is not None
         return at_key(self.side, self.b.key) if is_here else _start_of(self.side)
 
+    def repair(self, name: str) -> Repair | None:
+        """The repair that gives the checked file the other value; None if it has no place or word for it."""
+        held, value = self.b.setting if self.b.is_written else None, self.a.value
+        if value is None or name == QUANTIZATION or (held is not None and (held.span is None or held.span.file)):
+            return None
+        if self.side.config.launch is not None:
+            return self._repair_of_launch(held, value)
+        key = _key_to_write(self.side.config, name) if held is None else self.b.key
+        return None if key is None else Repair("unsafe", (Change("set", at_key(self.side, key), scalar(value)),))
+
+    def _repair_of_launch(self, held: Setting | None, value: Value) -> Repair | None:
+        """The repair of an argument with one word."""
+        if held is None or held.flag is None or len(held.raw or ()) != 1 or isinstance(value, (bool, list, dict)):
+            return None
+        return Repair("unsafe", (Change("set", at_key(self.side, held.key), words=(held.flag, str(value))),))
+
     def values(self, name: str) -> dict[str, object]:
         """The placeholders of a message."""
         return {
             "name": name, "a": _display(self.a.value), "b": _display(self.b.value),
             "a_file": self.a.file, "b_file": self.b.file,
         }  # fmt: skip
+
+
+def _key_to_write(config: Config, name: str) -> str | None:
+    """The key of a YAML that a setting is written to; None for a service, and for a setting that has no key."""
+    names = cast("Mapping[str, Any]", INFERENCE[name]).get("mindformers", ())
+    if config.framework != "mindformers" or config.dialect == "other" or not names:
+        return None
+    return next(_keys_of(config, {"mindformers": names[:1]}, "mindformers"))
 
 
 def _start_of(side: Side) -> Place:
@@ -238,7 +265,7 @@ def _differences(subject: Subject, *names: str) -> Iterator[Found]:
     for name in names:
         for pair in _pairs(subject, name):
             if not _is_equal(pair.a.value, pair.b.value):
-                yield Found(pair.place, pair.values(name))
+                yield Found(pair.place, pair.values(name), repair=pair.repair(name))
 
 
 def _is_equal(a: Value, b: Value) -> bool:
@@ -286,8 +313,10 @@ def other_padding(subject: Subject) -> Iterator[Found]:
     for side in subject.sides:
         told = run_setting(side.config, PADDING_SIDE, _own(side)) if side.framework == "mindformers" else None
         if told is not None and told.value == "left":
-            key = told.key if told.is_written and told.file == side.config.file else RUN_MODE
-            yield Found(at_key(side, key), {"file": told.file})
+            is_own = told.is_written and told.file == side.config.file
+            key = told.key if is_own else _key_to_write(side.config, PADDING_SIDE)
+            repair = key and Repair("unsafe", (Change("set", at_key(side, key), _RIGHT),))
+            yield Found(at_key(side, told.key if is_own else RUN_MODE), {"file": told.file}, repair=repair or None)
     if subject.pair is not None:
         for pair in _pairs(subject, PADDING_SIDE):
             if pair.a.value != pair.b.value and "left" not in (pair.b.value,):
@@ -332,7 +361,7 @@ def other_types(subject: Subject) -> Iterator[Found]:
             keys = pair.a.key, pair.b.key
             if keys not in reported and not _is_equal(pair.a.value, pair.b.value):
                 reported.add(keys)
-                yield Found(pair.place, pair.values(name))
+                yield Found(pair.place, pair.values(name), repair=pair.repair(name))
 
 
 def recomputes_past(subject: Subject) -> Iterator[Found]:
@@ -385,7 +414,8 @@ def service_limits(subject: Subject) -> Iterator[Found]:
             value, most = (side.config.value(name) for name in (key, limit))
             if isinstance(value, int) and isinstance(most, int) and value > most:
                 values = {"key": _last(key), "value": value, "limit": _last(limit), "most": most}
-                yield Found(at_key(side, key), values)
+                lower = Repair("unsafe", (Change("set", at_key(side, key), str(most)),))
+                yield Found(at_key(side, key), values, repair=lower)
         partner = subject.partner(side)
         devices, used = side.config.value(SERVICE_DEVICES), None if partner is None else _devices(partner.config)
         if partner is not None and used is not None and devices is not None and devices != used:

@@ -283,6 +283,14 @@ def write_changed_example(folder: Path, changes: dict[str, tuple[str, str]]) -> 
             {SCRIPT: ("    --load checkpoints/megatron\n", "")},
             ["- load_checkpoint: checkpoints/mindformers", "+ --load checkpoints/megatron"],
         ),
+        # a folder without the framework's name: the converted one has its own name below that of `accmap pair`
+        (
+            {
+                SCRIPT: ("--load checkpoints/megatron", "--load /data/start"),
+                YAML: ("load_checkpoint: checkpoints/mindformers", "load_checkpoint: ''"),
+            },
+            ["+ load_checkpoint: checkpoints/mindformers/start", "- --load /data/start"],
+        ),
     ],
 )
 def test_a_checkpoint_of_the_other_framework_is_not_taken_over(
@@ -442,3 +450,139 @@ def test_two_files_of_which_one_trains_nothing(folder: Path, capsys: pytest.Capt
     (folder / "prepare.sh").write_text("python preprocess_data.py --input a.json --output-prefix a\n")
     main(["lint", "--no-cache", "prepare.sh", YAML])
     assert capsys.readouterr().out.rstrip().endswith("nothing was compared: prepare.sh does not train a GPT model")
+
+
+def findings_of(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, dict[str, object]]:
+    """The first finding of each code."""
+    main(["lint", "--no-cache", *words, "--format", "json"])
+    found = json.loads(capsys.readouterr().out)["diagnostics"]
+    return {entry["code"]: entry for entry in reversed(found)}
+
+
+def test_a_loaded_checkpoint_is_one_cause(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The drawn weights of the other side follow, and the one finding names both keys."""
+    write_changed_example(folder, {YAML: ("load_checkpoint: checkpoints/mindformers", "load_checkpoint: ''")})
+    shown = block_of("RUN003", capsys, SCRIPT, YAML)
+    assert "checkpoints/megatron in Megatron-LM (--load)" in shown
+    assert "unset in MindSpore Transformers (load_checkpoint)" in shown
+    assert "[WGT005]" in shown[shown.index("because checkpoint.load_path differs") :]
+
+
+def test_two_checkpoints_need_not_have_one_path(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_changed_example(folder, {SCRIPT: ("--load checkpoints/megatron", "--load /data/start")})
+    shown = block_of("RUN003", capsys, SCRIPT, YAML)
+    assert "warning[RUN003]" in shown
+    assert "Check that both folders hold the same weights, each in the format of its framework." in shown
+    assert "Use the same value" not in shown
+
+
+SPLIT = "  dataset_strategy: [[1, 1], [1, 1], [1, 1], [1, 1]]\n  full_batch: False\n"
+
+
+def test_a_new_column_of_the_data_has_its_row_of_the_strategy(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """MindSpore stops at the first step if the two numbers differ."""
+    masked = "--reset-attention-mask --transformer-impl local --no-masked-softmax-fusion"
+    write_changed_example(folder, {SCRIPT: ("--bf16", f"--bf16 {masked}"), YAML: ("  full_batch: True\n", SPLIT)})
+    text = (folder / YAML).read_text().replace("use_parallel: False", "use_parallel: True")
+    (folder / YAML).write_text(text)
+    shown = block_of("DAT005", capsys, SCRIPT, YAML)
+    assert "    + dataset_strategy: [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1, 1, 1]]" in shown
+    columns = "[input_ids, labels, loss_mask, position_ids, attention_mask]"
+    (folder / YAML).write_text(text.replace("[input_ids, labels, loss_mask, position_ids]", columns))
+    assert "The rows of dataset_strategy belong to the columns" in block_of("MAP108", capsys, YAML)
+
+
+def test_batch_and_length_of_a_run_are_one_edit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A YAML counts its steps in batches of its samples."""
+    write_changed_example(folder, {SCRIPT: ("GLOBAL_BATCH=1", "GLOBAL_BATCH=8"), YAML: ("  epochs: 1", "  epochs: 2")})
+    found = findings_of(capsys, SCRIPT, YAML, "--profile", "train")
+    assert [found[code]["severity"] for code in ("RUN002", "OPT010")] == ["error", "error"]
+    assert found["RUN002"]["fix"] == found["OPT010"]["fix"]
+    main(["lint", "--no-cache", SCRIPT, YAML, "--profile", "train"])
+    assert "(unsafe fix): see the fix under" in capsys.readouterr().out
+    assert findings_of(capsys, SCRIPT, YAML)["RUN002"]["severity"] == "warning"  # while two runs are aligned
+
+
+@pytest.mark.parametrize("code", ["OPT006", "NET009", "OPT010"])
+def test_a_finding_with_a_fix_is_accepted_with_what_follows(
+    folder: Path, capsys: pytest.CaptureFixture[str], code: str
+) -> None:
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    before = json.loads(capsys.readouterr().out)["diagnostics"]
+    at = next(number for number, entry in enumerate(before) if entry["code"] == code)
+    gone = [at, *(number for number, entry in enumerate(before) if entry["because_of"] == at)]
+    assert before[at]["fix"]
+    place = re.search(rf"To accept it, write above line (\d+) of {YAML}: (.*)", block_of(code, capsys, SCRIPT, YAML))
+    assert place is not None
+    lines = (folder / YAML).read_text().split("\n")
+    lines.insert(int(place[1]) - 1, place[2])
+    (folder / YAML).write_text("\n".join(lines))
+    main(["lint", "--no-cache", SCRIPT, YAML, "--format", "json"])
+    after = json.loads(capsys.readouterr().out)["diagnostics"]
+    left = [entry["message"] for number, entry in enumerate(before) if number not in gone]
+    assert [entry["message"] for entry in after] == left
+
+
+def test_a_flag_whose_value_a_fork_replaces_is_not_called_unset(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "npu.sh").write_text(INTERLEAVED)
+    assert main(["convert", "npu.sh", "--megatron", "mindspeed-llm-2.3", "-o", "new.yaml"]) in (0, 1)
+    (folder / "new.yaml").write_text((folder / "new.yaml").read_text().replace("eod: 0", "eod: 1"))
+    capsys.readouterr()
+    shown = block_of("DAT004", capsys, "npu.sh", "new.yaml", "--megatron", "mindspeed-llm-2.3")
+    assert "(from --tokenizer-type)" in shown
+    assert "  npu.sh:5:3: --tokenizer-type is PretrainedFromHF\n" in shown
+
+
+def test_a_section_with_keys_is_not_called_unset(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "one.sh").write_text(ONE_LINE)
+    (folder / "older.yaml").write_text(OLDER_CLASS)
+    shown = block_of("PRC010", capsys, "one.sh", "older.yaml")
+    assert "runner_wrapper.scale_sense.scale_factor is 2\n" in shown
+    assert "runner_wrapper.scale_sense is not set" not in shown
+
+
+def test_a_defect_of_an_assumed_version_names_the_option(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "npu.sh").write_text(INTERLEAVED)
+    assert "(name it: --megatron mindspeed-llm-VERSION)" in block_of("DEF820", capsys, "npu.sh", YAML)
+    assert "[DEF820]" not in findings_of(capsys, "npu.sh", YAML, "--megatron", "mindspeed-llm-26.0")
+
+
+def test_the_advice_about_two_balancing_formulas_is_followed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a micro batch of one in one file, the other file is the next to mend."""
+    source = EXAMPLES / "qwen3_moe"
+    script = (source / "megatron.sh").read_text().replace("GLOBAL_BATCH=1", "GLOBAL_BATCH=2")
+    (folder / SCRIPT).write_text(script.replace("MICRO_BATCH=1", "MICRO_BATCH=2"))
+    (folder / YAML).write_text(
+        (source / "mindformers.yaml")
+        .read_text()
+        .replace("  batch_size: 1", "  batch_size: 2")
+        .replace("[1000,", "[2000,")
+    )
+    shown = block_of("MOE006", capsys, SCRIPT, YAML)
+    assert f"a micro batch of 2 ({SCRIPT}, {YAML})" in shown
+    assert "+ --moe-router-load-balancing-type aux_loss" in shown
+    (folder / SCRIPT).write_text(script)
+    found = findings_of(capsys, SCRIPT, YAML)
+    assert found["MOE006"]["because_of"] is not None
+    assert found["OPT011"]["because_of"] is None
+    assert found["OPT011"]["fix"]
+
+
+def test_degrees_that_divide_one_another_are_one_edit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The other tensor parallel size alone would leave experts that the devices do not divide."""
+    script = (EXAMPLES / "qwen3_moe" / "megatron.sh").read_text()
+    degrees = "--expert-model-parallel-size 8 --expert-tensor-parallel-size 1 --sequence-parallel"
+    script = script.replace("--nproc_per_node 1", "--nproc_per_node 8").replace("GLOBAL_BATCH=1", "GLOBAL_BATCH=8")
+    sizes = "--tensor-model-parallel-size 1", f"--tensor-model-parallel-size 2 {degrees}"
+    (folder / SCRIPT).write_text(script.replace(*sizes))
+    assert main(["convert", SCRIPT, "--mindformers", "1.9", "--dialect", "static", "-o", "new.yaml"]) in (0, 1)
+    text = (folder / "new.yaml").read_text()
+    changed = text.replace("model_parallel: 2", "model_parallel: 4").replace("data_parallel: 4", "data_parallel: 2")
+    assert changed != text
+    (folder / "new.yaml").write_text(changed)
+    capsys.readouterr()
+    shown = block_of("PAR002", capsys, SCRIPT, "new.yaml")
+    assert "+ data_parallel: 4" in shown
+    assert "+ model_parallel: 2" in shown

@@ -252,3 +252,62 @@ def test_experts_decide_the_devices_of_a_yaml_that_names_none(accmap, tmp_path: 
         in answer.err
     )
     assert "GPUS_PER_NODE=8\n" in (tmp_path / "run.sh").read_text("utf-8")
+
+
+STALE_YAML = [
+    ("  pipeline_stage: 1\n  micro_batch_num: 1\n", "  pipeline_stage: 4\n  micro_batch_num: 4\n"),
+    ("use_parallel: False", "use_parallel: True"),
+    ("    num_hidden_layers: 4\n", "    num_hidden_layers: 4\n    offset: [1, -1, 0, 0]\n"),
+    ("  weight_decay: 0.1\n", "  weight_decay: 0.2\n  swap: True\n"),
+    ("  recompute: False\n", "  recompute: True\n"),
+]
+"""A run on four stages that saves memory in two ways, beside a script for two stages."""
+TWO_STAGES = [
+    ("--nproc_per_node 1", "--nproc_per_node 2"),
+    ("--pipeline-model-parallel-size 1", "--pipeline-model-parallel-size 2"),
+    ("GLOBAL_BATCH=1", "GLOBAL_BATCH=4"),
+]
+
+
+@pytest.fixture
+def stale(tmp_path: Path) -> Path:
+    """A script, and a YAML whose keys no longer fit it."""
+    source = EXAMPLES / "qwen3_dense"
+    for name, beside, changes in (("run.sh", "megatron.sh", TWO_STAGES), ("run.yaml", "mindformers.yaml", STALE_YAML)):
+        text = (source / beside).read_text()
+        for old, new in changes:
+            assert old in text, old
+            text = text.replace(old, new, 1)
+        (tmp_path / name).write_text(text)
+    return tmp_path / "run.yaml"
+
+
+def test_an_update_names_each_key_that_it_changes(accmap, stale: Path) -> None:
+    answer = accmap("convert", "run.sh", "--update", "run.yaml")
+    assert answer.code == 0, answer.err
+    lines = {line.split()[1]: line for line in answer.err.splitlines() if line.startswith("run.yaml: ")}
+    assert "model.model_config.offset ([1, -1, 0, 0])" in lines["removed"]
+    assert "optimizer.weight_decay (0.2 -> 0.1)" in lines["changed"]
+    assert "parallel_config.pipeline_stage (4 -> 2)" in lines["changed"]
+    # no number depends on these, and the script does not speak of them
+    text = stale.read_text()
+    assert "  swap: True\n" in text
+    assert "  recompute: True\n" in text
+
+
+def test_an_update_is_shown_before_it_is_made(accmap, stale: Path) -> None:
+    before = stale.read_text()
+    answer = accmap("convert", "run.sh", "--update", "run.yaml", "--diff")
+    assert answer.code == 0, answer.err
+    assert "-    offset: [1, -1, 0, 0]\n" in answer.out
+    assert "-  weight_decay: 0.2\n+  weight_decay: 0.1\n" in answer.out
+    assert "written:" not in answer.err
+    assert stale.read_text() == before
+    accmap("convert", "run.sh", "--update", "run.yaml")
+    assert stale.read_text() != before
+
+
+def test_there_is_no_diff_of_a_new_file(accmap, stale: Path) -> None:
+    answer = accmap("convert", "run.sh", "--diff")
+    assert answer.code == 2
+    assert "--diff shows the changes of --update" in answer.err
