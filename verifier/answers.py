@@ -26,7 +26,7 @@ class _RowJson(Open):
     b: Number | None
     relative: Number | None
     agrees: bool
-    note: Annotated[str, LeftOut("")] = ""
+    note: Annotated[str, Said("told"), LeftOut("")] = ""
 
 
 class NamedRowJson(_RowJson):

@@ -97,7 +97,7 @@ def diff_document(found: Comparison, sides: Sequence[Recipe], language: Language
 def _name(letter: str, side: Recipe, language: Language) -> Iterator[str]:
     """The file behind a letter, its version, and what it does where that is not to train a model."""
     basis = side.basis
-    yield f"{letter} {side.file}  {'' if basis is None else basis.text(language)}"
+    yield f"{letter} {side.file}" + ("" if basis is None else f": {basis.text(language)}")
     if basis is not None and basis.purpose is not None:
         yield basis.purpose.problem.message(language)
 

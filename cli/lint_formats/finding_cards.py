@@ -17,7 +17,6 @@ from .findings import (
     harm,
     place_of,
     summary_line,
-    totals,
 )
 from .messages_compiled import say
 
@@ -49,8 +48,7 @@ def lint_document(report: Report, language: Language) -> Document:
     causes, follow = group_by_cause(report.diagnostics)
     counts = count_groups(causes, report)
     tone: Tone = "bad" if report.counts()["error"] else "open" if counts["depends"] else "good"
-    facts = [summary_line(report._replace(shows_remarks=True), language)]
-    parts: list[Part] = [Verdict(totals(counts, report._replace(shows_remarks=True), language), tone, facts)]
+    parts: list[Part] = [Verdict(summary_line(report._replace(shows_remarks=True), language), tone)]
     for number, unit in enumerate(units_of(report, causes)):
         if not unit.members:
             continue

@@ -35,6 +35,7 @@ from accmap.cli.pages.document import (
 from accmap.cli.pages.formats import write_document
 from accmap.cli.schemas_compiled import SCHEMAS
 from accmap.schemas.message import Words as BothLanguages
+from accmap.verifier.messages_compiled import say as told_of
 from accmap.verifier.verdict.comparison import Comparison, Divergence, NotCompared
 from accmap.verifier.verdict.comparison import Row as Measured
 from accmap.verifier.verification import Verification
@@ -124,7 +125,10 @@ def verification() -> Verification:
         stage="all",
         compared=(
             Comparison(
-                loss=(Measured("1", 4.0, 5.0, 0.2, agrees=False), Measured("2", 4.0, 4.0, 0.0)),
+                loss=(
+                    Measured("1", 4.0, 5.0, 0.2, agrees=False, note=told_of.frameworks_differ()),
+                    Measured("2", 4.0, 4.0, 0.0),
+                ),
                 activations=tuple(rows),
                 gradients=tuple(row._replace(name=f"{row.name}.weight") for row in reversed(rows)),
             ),
@@ -156,6 +160,7 @@ def test_every_page_has_one_policy_and_both_languages(written: Callable[..., str
     assert len(re.findall("<style>", page)) == 1
     if name == "verify":
         assert "<li>run.seed: 此处随机</li>" in page
+        assert "<small>两个框架在此本来就不同，与文件无关</small>" in page
         assert "<li>run.seed: drawn here</li>" in page
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...schemas.fast_records import NamedTuple
 from ...schemas.message import text_in
+from ..messages_compiled import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -43,6 +44,10 @@ class Row(NamedTuple):
     note: str = ""
     decides: bool = True
     """False if a difference leaves the verdict alone: both models get the same weights, whatever they would draw."""
+
+    def told(self, language: str) -> str:
+        """The note in a language."""
+        return text_in(self.note, language)
 
     @property
     def step(self) -> int:
@@ -231,7 +236,7 @@ def _batch_row(name: str, a: WorkerAnswer, b: WorkerAnswer, samples: slice) -> R
     ]
     sample, place, kind = min(found, key=lambda one: one[:2], default=(0, 0, "tokens"))
     one, other = (float(side.arrays[f"samples/{kind}"][samples][sample, place]) for side in (a, b))
-    note = f"{kind} of sample {samples.start + sample + 1}, from place {place + 1} on" if found else ""
+    note = say.differs_in_sample(kind=kind, sample=samples.start + sample + 1, place=place + 1) if found else ""
     return Row(name, one, other, share, agrees=not found, note=note)
 
 
@@ -262,12 +267,10 @@ def _structure(a: WorkerAnswer, b: WorkerAnswer) -> Iterable[Row]:
     for name in dict.fromkeys((*ours, *theirs)):
         here, there = ours.get(name), theirs.get(name)
         if here is None or there is None:
-            missing = (
-                "the second model has no such parameter" if there is None else "the first model has no such parameter"
-            )
+            missing = say.second_lacks_parameter() if there is None else say.first_lacks_parameter()
             yield Row(name, _count(here), _count(there), None, agrees=False, note=missing)
         elif list(here) != list(there):
-            yield Row(name, _count(here), _count(there), None, agrees=False, note=f"shapes {here} and {there}")
+            yield Row(name, _count(here), _count(there), None, agrees=False, note=say.shapes_differ(a=here, b=there))
 
 
 def _count(shape: Any) -> float | None:
@@ -297,7 +300,7 @@ def _logits(a: WorkerAnswer, b: WorkerAnswer, tolerance: float, key: str = "logi
     if ours is None or theirs is None:
         return
     if ours.shape != theirs.shape:
-        yield Row("logits", None, None, None, agrees=False, note=f"shapes {ours.shape} and {theirs.shape}")
+        yield Row("logits", None, None, None, agrees=False, note=say.shapes_differ(a=ours.shape, b=theirs.shape))
         return
     largest = float(max(abs(ours).max(), abs(theirs).max()))
     difference = float(abs(ours - theirs).max()) / largest if largest else 0.0
@@ -402,7 +405,7 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         note = ""
         ratio = known.get(kind)
         if not agrees and ratio is not None and abs(math.log(two / one * ratio)) <= INITIALISATION_SIGMAS * noise:
-            note = "the frameworks differ here whatever the files say"
+            note = say.frameworks_differ()
         yield Row(kind, one, two, difference, agrees=agrees, note=note, decides=not (note or loaded))
 
 
