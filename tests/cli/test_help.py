@@ -44,8 +44,8 @@ def test_no_summary_is_cut_at_any_width(accmap, monkeypatch: pytest.MonkeyPatch,
 
 
 VERBS = {
-    "Align", "Check", "Compare", "Convert", "Draw", "Explain", "Find", "List", "Print", "Record", "Remove", "Run",
-    "Serve", "Show", "Write",
+    "Align", "Check", "Compare", "Convert", "Explain", "Find", "List", "Offer", "Plot", "Print", "Record", "Remove",
+    "Run", "Show", "Write",
 }  # fmt: skip
 
 
