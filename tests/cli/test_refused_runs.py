@@ -49,6 +49,7 @@ WITHOUT_EXAMPLE = {
     "moe_router_load_balancing_type != 'global_aux_loss'": "the parser's choices stop it",
     "flash_attention_version in (2, 3, 4)": "the parser's choices stop it",
     "no_weight_decay_cond_type == 'apply_wd_to_qk_layernorm'": "the parser's choices stop it",
+    "encoder_pipeline_model_parallel_size == 0": "it trains T5, which accmap does not check",
     "env('CUDA_DEVICE_MAX_CONNECTIONS') == '1'": "a device of the newest kind accepts it: a warning",
     "checkpoints, run mode, adapters, inference: run_mode != 'predict' or inference is not None": "it does not train",
 }
@@ -99,7 +100,7 @@ def launch_of(version: str, words: str, more: dict[str, Any] | None = None) -> E
     if "without" in more:
         place = sound.index(more["without"])
         sound[place : place + 2] = []
-    program = f"torchrun --nproc-per-node {more.get('devices', 8)} {more.get('program', 'pretrain_gpt.py')}"
+    program = f"torchrun --nproc-per-node {more.get('devices', 8)} pretrain_gpt.py"
     launch = f"{more.get('env', '')} {program} {shlex.join(sound)} {words}\n"
     return Example("megatron", version, launch.lstrip(), None)
 

@@ -206,11 +206,11 @@ def test_mtp_layers_need_the_weight_of_their_loss(accmap, layers: str, stops_the
     assert ("mtp_loss_scaling_factor: 0.1" in answer.out) is stops_there
 
 
-@pytest.mark.parametrize(("size", "stops_there"), [("0", True), ("1", False)])
+@pytest.mark.parametrize(("size", "stops_there"), [("0", True), ("-1", True), ("1", False)])
 def test_experts_split_in_no_parts(accmap, size: str, stops_there: bool) -> None:
     files = {"run.sh": f"{LATENT} --num-experts 4 --moe-router-topk 2 --expert-tensor-parallel-size {size}\n"}
     answer = accmap("lint", "run.sh", "--megatron", "0.19", "--no-config", files=files)
-    assert ("--expert-tensor-parallel-size, which is 0" in answer.out) is stops_there
+    assert ("--expert-tensor-parallel-size must be above 0" in answer.out) is stops_there
 
 
 OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}}}\n"
