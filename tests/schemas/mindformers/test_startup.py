@@ -10,6 +10,7 @@ import os
 import random
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,18 @@ import yaml
 
 from accmap import convert
 from accmap.cli.lean import main
-from accmap.mapper.preconditions import stops
+from accmap.mapper.preconditions import refusals, stops
+from accmap.schemas.config import ReadOptions
+from accmap.schemas.reader import config_of
+from accmap.schemas.source import SourceText
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", ROOT / ".frameworks" / "mindformers"))
 CASES: list[tuple[str, str, str, Any, bool]] = yaml.safe_load((HERE / "startup_cases.yaml").read_text("utf-8"))
+BOUNDARY: list[tuple[str, str, int, dict[str, Any], bool]] = yaml.safe_load(
+    (HERE / "boundary_cases.yaml").read_text("utf-8")
+)
 VALUES: dict[str, dict[str, list[Any]]] = yaml.safe_load((HERE / "startup_values.yaml").read_text("utf-8"))
 MOST = 8
 """Configurations that count of one condition."""
@@ -75,6 +82,44 @@ def test_a_value(graph: str, version: str, path: str, value: Any, starts: bool, 
     file = tmp_path / "run.yaml"
     file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     assert is_refused(file, version) == (not starts)
+
+
+@cache
+def sound(graph: str, version: str) -> list[dict[str, Any]]:
+    return of_examples(graph, version)
+
+
+def at_the_bounds(graph: str, version: str, example: int, changes: dict[str, Any]) -> dict[str, Any]:
+    content = sound(graph, version)[example]
+    for path, value in changes.items():
+        content = with_value(content, path, value)
+        assert content is not None
+    return content
+
+
+def test_boundary_values() -> None:
+    wrong: list[str] = []
+    for graph, version, example, changes, starts in BOUNDARY:
+        text = yaml.dump(at_the_bounds(graph, version, example, changes), Dumper=yaml.CSafeDumper)
+        config = config_of(SourceText("run.yaml", text), ReadOptions(mindformers=version), path="run.yaml")
+        if any(one.certain for one in refusals(config)) is starts:
+            wrong.append(f"{graph} {version} {changes}")
+    assert wrong == []
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.parametrize(("graph", "version"), [("static", "1.9"), ("dynamic", "2.1")])
+def test_boundary_values_are_the_real_codes(graph: str, version: str, tmp_path: Path) -> None:
+    pytest.importorskip("mindspore")
+    if not (WHEELS / f"{version}.0").is_dir():
+        pytest.skip(f"MindSpore Transformers {version} is not unpacked")
+    cases = [case for case in BOUNDARY if (case[0], case[1]) == (graph, version)]
+    paths = [tmp_path / f"{number:04}.yaml" for number in range(len(cases))]
+    for path, (*given, changes, _) in zip(paths, cases, strict=True):
+        path.write_text(yaml.safe_dump(at_the_bounds(*given, changes), sort_keys=False), "utf-8")
+    answers = real_answers(paths, version, graph, tmp_path)
+    assert ["refused" not in one for one in answers] == [case[-1] for case in cases]
 
 
 def test_every_judged_condition_names_a_section() -> None:
