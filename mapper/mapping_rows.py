@@ -59,7 +59,7 @@ def loss_means(loss: Loss, language: Language) -> str:
 
 
 def flags(dest: str, version: str | None = None) -> tuple[str, ...]:
-    """The options that write a destination, in `version` or in the first version from the default on that knows it."""
+    """Command-line options that set an argument, in `version` or the first later version that has it."""
     for one in (version,) if version is not None else (DEFAULT_VERSION, *VERSIONS):
         listed = [fact.options for fact in catalog(one).arguments if fact.dest == dest]
         # without abbreviations: `--swiglu`, not `-x`
@@ -72,7 +72,7 @@ def flags(dest: str, version: str | None = None) -> tuple[str, ...]:
 
 
 def megatron_names(side: Side) -> tuple[str, ...]:
-    """The flags of a side; what Megatron-LM derives without a flag goes by its own name, in brackets."""
+    """Flags of a side; derived values without a flag go by their name in brackets."""
     names: list[str] = []
     for key in side.keys:
         for dest in key.split("|"):
@@ -86,7 +86,7 @@ def mindformers_names(side: Side) -> tuple[str, ...]:
 
 
 def shown_key(key: str) -> str:
-    """A key path as a reader knows it: a callback is told by its type."""
+    """Key path as readers write it: a callback is named by its type."""
     return key.replace("{", "[type=").replace("}", "]")
 
 
@@ -100,7 +100,7 @@ def behaviour(side: Side, language: Language) -> str | None:
 
 
 def with_versions(sides: Sequence[Side], language: Language) -> Iterator[tuple[Side, str]]:
-    """Each side with the versions it speaks for, `from 1.7`; empty where it speaks for every version."""
+    """Each side with the versions that it is for, such as `from 1.7`; empty for all versions."""
     before: str | None = None
     for side in sides:
         bounds = ((say.since, side.since), (say.after, None if side.since else before), (say.until, side.until))
@@ -116,7 +116,7 @@ def values(side: Side) -> dict[str, Value]:
 
 
 def shown_value(value: Value) -> str:
-    """A value as JSON writes it; `none` for null."""
+    """Value in JSON form; `none` for null."""
     return "none" if value is None else json.dumps(json_value(value), ensure_ascii=False)
 
 
@@ -138,17 +138,17 @@ def conditions(given: Sequence[Condition], language: Language) -> str:
 
 
 def _words(page: Literal["to", "from", "conditions"], language: Language) -> Callable[..., str]:
-    """Words by the names that the tables use, which their loader holds to those that there are."""
+    """Function that returns a page text by its key."""
     return say.page(page, language)
 
 
 def beside_chinese(text: str) -> str:
-    """A text behind a Chinese word: Latin letters stand apart from it."""
+    """Text to put after Chinese: a space comes before Latin letters."""
     return f" {text}" if text[:1].isascii() else text
 
 
 def caveat_words(caveat: Caveat, language: Language) -> str:
-    """When a row is not carried over as it is, and what happens then."""
+    """Text on the condition under which a row is converted differently, and the result."""
     chinese = language == "zh"
     when = conditions(caveat.when, language)
     target = _words("to", language)(caveat.to or "both")
@@ -164,7 +164,7 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
 
 
 def proof_words(row: Row, language: Language) -> str:
-    """The proofs by the real models of a row's fields that change numbers; a speed or a name needs none."""
+    """Text on proofs of a row by the real models; empty for fields that do not change numbers."""
     from ..mappings.proofs import pairs_words, proof_words, proofs_of, unproved_reasons
     from .recipe.vocabulary import vocabulary
 
@@ -239,6 +239,7 @@ def document(language: Language) -> str:
 
 
 def _topic_lines(rows: Sequence[Row], language: Language) -> list[str]:
+    """Markdown table of the rows of one topic, with numbered sources."""
     place = 1 if language == "zh" else 0
     numbers: dict[str, int] = {}
     for row in rows:
@@ -259,11 +260,13 @@ def _topic_lines(rows: Sequence[Row], language: Language) -> list[str]:
 
 
 def _field_cells(row: Row, language: Language) -> str:
+    """Table cell with the row's fields and their descriptions."""
     known = vocabulary()
     return "<br>".join(f"`{name}` {known[name].zh if language == 'zh' else known[name].en}" for name in row.fields)
 
 
 def _megatron_cell(row: Row, language: Language) -> str:
+    """Table cell with Megatron-LM's flags by version."""
     parts: list[str] = []
     for side, when in with_versions(row.megatron, language):
         names = list_words([f"`{name}`" if name.startswith("-") else name for name in megatron_names(side)], language)
@@ -272,6 +275,7 @@ def _megatron_cell(row: Row, language: Language) -> str:
 
 
 def _mindformers_cell(row: Row, language: Language) -> str:
+    """Table cell with MindSpore Transformers' keys of both graphs."""
     place = 1 if language == "zh" else 0
     static, dynamic = _key_cells(row.static, _STATIC_MODEL, language), _key_cells(row.dynamic, _DYNAMIC_MODEL, language)
     if static == dynamic:
@@ -280,6 +284,7 @@ def _mindformers_cell(row: Row, language: Language) -> str:
 
 
 def _key_cells(sides: Sequence[Side], prefix: str, language: Language) -> str:
+    """Table cell with MindSpore Transformers' keys by version, common prefixes shortened."""
     place = 1 if language == "zh" else 0
     parts: list[str] = []
     for side, when in with_versions(sides, language):
@@ -293,15 +298,18 @@ def _key_cells(sides: Sequence[Side], prefix: str, language: Language) -> str:
 
 
 def _side_text(names: str, side: Side, when: str, language: Language) -> str:
+    """Names of a side, or its fixed behaviour, with versions in brackets."""
     text = names or behaviour(side, language) or _NOTHING
     return text + in_brackets(when, language)
 
 
 def _short_key(key: str, prefix: str) -> str:
+    """Key with the common prefix replaced by `…`."""
     return "…" + key.removeprefix(prefix) if key.startswith(prefix) else key
 
 
 def _remark_text(row: Row, language: Language) -> str:
+    """Row's note, conditions and caveats as text."""
     place = 1 if language == "zh" else 0
     parts = [row.zh if place else row.en] if row.en else []
     if row.only:
@@ -318,6 +326,7 @@ def _condition_text(given: Sequence[Condition], language: Language) -> str:
 
 
 def _quantity_lines(language: Language) -> Iterator[str]:
+    """Table lines on the proofs of each computed quantity."""
     for name, field in vocabulary().items():
         if name.startswith(COMPUTED):
             known = quantity_proofs(name)
@@ -330,6 +339,7 @@ def _quantity_lines(language: Language) -> Iterator[str]:
 
 
 def _unmapped_lines(place: int) -> list[str]:
+    """Table lines on reasons for keys without a row, with examples."""
     known = table()
     lines = [_page_words("reason_head")[place]]
     for number, reason in enumerate(known.reasons):

@@ -22,7 +22,7 @@ MODULES = tuple(ModuleFields(*row) for row in ROWS)
 
 
 def fields_of(module: str) -> tuple[str, ...]:
-    """The recipe fields that a module depends on: those of the closest row; none where no row fits."""
+    """Recipe fields on which a model module depends, by the most specific matching row."""
     best: ModuleFields | None = None
     for row in MODULES:
         if _module_regex(row.pattern).fullmatch(module) and (best is None or len(row.pattern) > len(best.pattern)):

@@ -88,18 +88,18 @@ class Refusal(NamedTuple):
 
 
 def refusals(config: Config) -> tuple[Refusal, ...]:
-    """Every condition that a configuration does not meet, the reader's first; none of what is no training run."""
+    """All conditions that a configuration does not meet; empty for files that are not training runs."""
     recipe = recipe_of(config)
     return (*_by_reader(config, recipe), *startup_refusals(config, recipe))
 
 
 def startup_refusals(config: Config, recipe: Recipe) -> tuple[Refusal, ...]:
-    """The conditions that a file which loads does not meet: when its run is built, or at the first step."""
+    """Unmet conditions of a loadable file that stop the run when it is built or at the first step."""
     return (*_by_size(config, recipe), *_by_builders(config, recipe), *_by_table(config, recipe))
 
 
 def require_accepted(config: Config, subjects: Collection[Subject] | None = None) -> None:
-    """UnreadableError, with every reason, where the source's own framework stops before the first step.
+    """UnreadableError with all reasons if the source's framework would stop before the first step.
 
     With `subjects` only their conditions count: a checkpoint does not depend on the schedule.
     """
@@ -116,11 +116,12 @@ def require_accepted(config: Config, subjects: Collection[Subject] | None = None
 
 
 def _without_stop(one: Refusal) -> Words:
+    """Texts without the full stop at the end."""
     return Words(one.en.rstrip(mark("stop", "en")), one.zh.rstrip(mark("stop", "zh")))
 
 
 def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]:
-    """The reasons why the file that was written for a translation stops; none if it runs, as far as is known.
+    """Reasons why a written file would stop; empty if none is known.
 
     A reason is not certain if what it is about is still to be filled in: a field that the source leaves open, or one
     that neither file says.
@@ -141,7 +142,7 @@ def refusals_of_text(translation: Translation, text: str) -> tuple[Refusal, ...]
 
 
 def _judge_certainty(found: Iterable[Refusal], translation: Translation, recipe: Recipe) -> Iterator[Refusal]:
-    """The reasons, each certain unless what it is about is still to be filled in."""
+    """Refusals, marked uncertain if they concern a value still to be filled in."""
     left_open = {row.field for row in translation.rows if row.status == "unresolved"}
     written = {name for name, value in recipe.fields.items() if value.origin == "explicit"}
     for one in found:
@@ -150,7 +151,7 @@ def _judge_certainty(found: Iterable[Refusal], translation: Translation, recipe:
 
 
 def network_refusals(config: Config) -> tuple[Refusal, ...]:
-    """The reasons that stop a network in any program: all that matters of a run whose `config.json` is written.
+    """Reasons that stop a network in any program, independent of training settings.
 
     What trains it, what that is built from, and what one framework alone cannot do stay behind.
     """
@@ -169,6 +170,7 @@ def _by_reader(config: Config, recipe: Recipe) -> Iterator[Refusal]:
 
 
 def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
+    """Refusal for a problem that the reader found."""
     key = _key_at(config, problem.span)
     spans = [place.span for place in problem.related]
     named = [str(value) for name, value in problem.values if name in ("key", "condition")]
@@ -188,7 +190,7 @@ def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
 
 
 def _by_size(config: Config, recipe: Recipe) -> Iterator[Refusal]:
-    """Infinity, the numbers that no framework's integer holds, and the counts that no machine has memory for."""
+    """Refusals for infinite numbers, for integers out of range and for counts beyond any memory."""
     told: set[str] = set()
     for name, entry in recipe.fields.items():
         for key in () if entry.decided else entry.keys:
@@ -211,7 +213,7 @@ def _by_size(config: Config, recipe: Recipe) -> Iterator[Refusal]:
 
 
 def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:
-    """What Megatron-LM cannot build, which its validation lets through."""
+    """Refusals for settings that pass Megatron-LM's validation but that it cannot build."""
     for one in unmet_requirements(config):
         yield Refusal(
             _subject(one.key, recipe),
@@ -228,7 +230,7 @@ def _by_builders(config: Config, recipe: Recipe) -> Iterator[Refusal]:
 
 
 def _by_table(config: Config, recipe: Recipe) -> Iterator[Refusal]:
-    """Every row of `stops.yaml` that holds; legacy files, other modes, and what is undecided are let pass."""
+    """Refusals by the rows of `stops.yaml` whose condition holds."""
     side, version = side_of(config), config.framework_version
     if config.dialect == "legacy" or _has_other_mode(config):
         return
@@ -267,13 +269,13 @@ def _has_other_mode(config: Config) -> bool:
 
 
 def _may_stand(config: Config) -> bool:
-    """True if a launch may hold an argument that it does not show."""
+    """True if a launch may contain arguments that accmap cannot see."""
     launch = config.launch
     return launch is not None and (launch.not_given is not None or more_may_stand(config.unresolved, config.problems))
 
 
 def _subject(key: str | None, recipe: Recipe) -> Subject:
-    """The subject of a condition about a key: that of the first field which the key decides."""
+    """Topic of a condition about a key, from the first field that the key decides."""
     for name, found in recipe.fields.items():
         if key in found.keys:
             return _SUBJECTS.get(name.partition(".")[0], "environment")
@@ -281,7 +283,7 @@ def _subject(key: str | None, recipe: Recipe) -> Subject:
 
 
 def _fields_of(keys: Iterable[str | None], config: Config, recipe: Recipe) -> frozenset[str]:
-    """The fields that keys decide; of a key that is not written, all fields that some row writes to such a name."""
+    """Recipe fields that these keys decide; for an absent key all that could."""
     found: set[str] = set()
     for key in keys:
         if key is None:
@@ -307,18 +309,19 @@ def _key_at(config: Config, span: Span | None) -> str | None:
 
 
 def _span_of(config: Config, key: str) -> Span | None:
+    """File position of a key's setting; None if it is not written."""
     setting = config.settings.get(key)
     return None if setting is None else setting.span
 
 
 def _is_decided(name: str, config: Config, recipe: Recipe) -> bool:
-    """True if a value, or that there is none, can be told from the file."""
+    """True if the file determines a value, or its absence."""
     entry = config.settings.get(name[1:]) if name.startswith(":") else recipe.fields.get(field_named(name))
     return entry is None or entry.decided
 
 
 def _fill_fields(text: str, value_of: Callable[[str], Value]) -> str:
-    """A sentence with the fields that it names in braces."""
+    """Sentence with field values filled in for their names in braces."""
     for part in text.split("{")[1:]:
         name = part.split("}", 1)[0]
         text = text.replace("{" + name + "}", str(value_of(name)))
@@ -348,7 +351,7 @@ class Stop(NamedTuple):
     zh: str
 
     def covers(self, side: SideName, version: str) -> bool:
-        """True if it speaks of a side and a version of it."""
+        """True if the row applies to a framework side and version."""
         return self.side == side and within(version, self.since, self.until)
 
 

@@ -206,6 +206,7 @@ class _Sizes:
         return [1 if layer % every == 0 else 0 for layer in range(self.layers)]
 
     def weights(self) -> Iterator[tuple[str, Shape]]:
+        """Name and shape of every parameter of the model."""
         get = self.recipe.value
         yield "embedding.word_embeddings.weight", (self.vocabulary, self.hidden)
         if get("position.type") == "learned_absolute":
@@ -235,6 +236,7 @@ class _Sizes:
             yield f"{name}.bias", (rows,)
 
     def _block(self, block: str, has_experts: bool) -> Iterator[tuple[str, Shape]]:
+        """Name and shape of the parameters of one layer."""
         yield from self._norm(f"{block}.input_layernorm", self.hidden)
         attention = f"{block}.self_attention"
         yield from self._latent(attention) if self.latent else self._attention(attention)
@@ -245,6 +247,7 @@ class _Sizes:
             yield from self._dense(f"{block}.mlp", self.ffn)
 
     def _attention(self, name: str) -> Iterator[tuple[str, Shape]]:
+        """Name and shape of the parameters of ordinary attention."""
         get = self.recipe.value
         rows = (self.heads + 2 * self.groups) * self.head_dim
         yield from self._linear(
@@ -256,6 +259,7 @@ class _Sizes:
             yield from self._norm(f"{name}.k_layernorm", self.head_dim)
 
     def _latent(self, name: str) -> Iterator[tuple[str, Shape]]:
+        """Name and shape of the parameters of latent attention; UndecidedSizeError if a size is undecided."""
         get = self.recipe.value
         names: tuple[FieldName, ...] = (
             "attention.latent.kv_lora_rank", "attention.latent.qk_head_dim", "attention.latent.qk_rope_head_dim",
@@ -287,6 +291,7 @@ class _Sizes:
         yield from self._linear(f"{name}.linear_fc2", self.hidden, inner, bias=self.bias)
 
     def _experts(self, name: str) -> Iterator[tuple[str, Shape]]:
+        """Name and shape of the router's, experts' and shared experts' parameters."""
         get = self.recipe.value
         inner: Any = get("moe.ffn_hidden_size") or self.ffn
         yield f"{name}.router.weight", (self.experts, self.hidden)

@@ -257,6 +257,7 @@ class _Row(NamedTuple):
     """By framework and placeholder: what an ending of this side is called on the other."""
 
     def match(self, framework: Framework, name: str, layout: Layout) -> Pairing | None:
+        """Pairing of a parameter name by this row; None if the name does not match."""
         for pattern in self.patterns[framework]:
             found = pattern.fullmatch(name)
             if found is not None:
@@ -291,6 +292,7 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
 
 
 def _rows(layout: Layout) -> Iterable[_Row]:
+    """Table rows that apply to a layout, with patterns for both frameworks' names."""
     from ..mappings.weights_compiled import BLOCKS, KIND, NORM, PARAMETERS
 
     there = {"norm": NORM[layout.norm], "kind": KIND}
@@ -463,6 +465,7 @@ def _renames_of_framework(framework: Framework) -> Mapping[str, str]:
 
 @cache
 def _aliases_of_framework(framework: Framework) -> tuple[_Alias, ...]:
+    """Other spellings of parameter names in a framework, with the standard ones."""
     from ..mappings.weights_compiled import ALIASES
 
     return tuple(
@@ -626,6 +629,7 @@ class _HuggingfaceRow(NamedTuple):
 
 @cache
 def _huggingface_rows(family: str) -> tuple[_HuggingfaceRow, ...]:
+    """Table rows that apply to a Hugging Face family."""
     from ..mappings.weights_huggingface_compiled import PARAMETERS
 
     return tuple(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 def huggingface_recipe(config: Config) -> Recipe:
-    """Every field that follows from the file, and the keys that nothing follows from."""
+    """Recipe of a `config.json`, with the keys that no field uses."""
     from ...mappings.huggingface_compiled import FIELDS
 
     values = ModelFile(config)
@@ -81,19 +81,20 @@ def huggingface_recipe(config: Config) -> Recipe:
 
 
 def _as_switch(field: FieldName, entry: RecipeValue) -> RecipeValue:
-    """True or False for what a file writes for a switch: the modelling code asks for its truth, and null is off."""
+    """Value of a switch by its truth, as modelling code tests it; null is off."""
     if vocabulary()[field].type == "bool" and entry.decided and entry.keys:
         return entry._replace(value=is_on(entry.value))
     return entry
 
 
 def _name_family(entry: RecipeValue, usual: Value) -> RecipeValue:
-    """A value that the family's code fixes, and that is not the usual one, comes from the family's name."""
+    """Value attributed to the family's name, if the family's code fixes an unusual one."""
     fixed = entry.decided and not entry.keys and entry.value != usual
     return entry._replace(keys=(MODEL_TYPE_NAME,), origin="derived") if fixed else entry
 
 
 def _unmapped_keys(config: Config, read: frozenset[str]) -> list[Unmapped]:
+    """Written keys that no field uses, each with the reason and impact."""
     from ...mappings.huggingface_compiled import REASONS
     from ...schemas.huggingface.facts_compiled import COMMON
 
@@ -124,7 +125,7 @@ class ModelFile:
         return frozenset(self._read)
 
     def answer(self, expression: Any) -> RecipeValue:
-        """The value of an expression over the file, and the keys that it read."""
+        """Value of an expression over the file's keys, with the keys that it read."""
         self._asked = {}
         value: Value = None
         decided = True
@@ -147,6 +148,7 @@ class ModelFile:
         return None if setting is None else setting.value
 
     def _find(self, name: str) -> Setting | None:
+        """Setting of a key, under its own or its renamed name."""
         others = (self._renamed.get(name), *(other for other, key in self._renamed.items() if key == name))
         found = [setting for one in (name, *others) if one and (setting := self._settings.get(one)) is not None]
         setting = next((one for one in found if one.origin == "explicit"), found[0] if found else None)
@@ -155,7 +157,7 @@ class ModelFile:
         return setting
 
     def rope(self, name: str) -> Any:
-        """A rotary parameter, from where this version of transformers looks for it.
+        """Rotary parameter from the place at which this version of transformers looks for it.
 
         4.57 reads `rope_theta` and `partial_rotary_factor` from the top and the others in `rope_scaling`; 5 reads
         them all in `rope_parameters`, which a `rope_scaling` of the file replaces, and from the top what is not there
@@ -174,6 +176,7 @@ class ModelFile:
         return self[ROTARY_LENGTH[name]] if self._nested and name in ROTARY_LENGTH else None
 
     def _section(self) -> Mapping[str, Any]:
+        """Section with rotary parameters; empty if there is none, UndecidedError if it is undecided."""
         from ...schemas.huggingface.facts_compiled import ROTARY_SECTIONS
 
         for key in ROTARY_SECTIONS if self._nested else ROTARY_SECTIONS[:1]:
@@ -226,7 +229,7 @@ def computed_quantities(fields: Mapping[FieldName, RecipeValue]) -> dict[FieldNa
 
 
 def network(fields: Fields) -> Network:
-    """`modeling_llama.py:LlamaModel.__init__` and its like: the layers and the norm behind them."""
+    """Parameter counts of all layers (`modeling_llama.py:LlamaModel.__init__` and others)."""
     count = layers_in(fields["model.num_layers"])
     pattern = pattern_of(fields["moe.layer_pattern"], count) if fields["moe.num_experts"] else [False] * count
     kinds = {experts: _layer(fields, experts=experts) for experts in dict.fromkeys(pattern)}
@@ -259,7 +262,7 @@ def _layer(fields: Fields, *, experts: bool) -> Layer:
 
 
 def _mlp(fields: Fields, width: int) -> int:
-    """`LlamaMLP`: two matrices in and one out; `GPT2MLP`: one in and one out; `TelechatMLP` (a bias behind alone)."""
+    """Number of parameters of an MLP (`LlamaMLP`, `GPT2MLP`, `TelechatMLP`)."""
     hidden, into = whole(fields["model.hidden_size"]), (2 if fields["activation.gated"] else 1) * width
     bias = into + hidden if fields["model.bias_linear"] else hidden if fields["model.ffn_output_bias"] else 0
     return hidden * into + width * hidden + bias
@@ -292,11 +295,12 @@ def _latent(fields: Fields) -> tuple[int, int]:
 
 
 def _norm_size(fields: Fields, width: int) -> int:
+    """Number of parameters of a norm: RMSNorm has no bias."""
     return width if fields["norm.type"] == "RMSNorm" else 2 * width
 
 
 def scale(fields: Fields) -> float:
-    """`LlamaAttention.__init__`, `DeepseekV3Attention.__init__`; `modeling_gpt2.py:eager_attention_forward`."""
+    """Factor on attention scores (`LlamaAttention`, `DeepseekV3Attention`, `modeling_gpt2.py`)."""
     if fields["attention.layer_scaling"]:
         raise UndecidedError
     if not fields["attention.latent.enabled"]:
@@ -323,7 +327,7 @@ def rotary(fields: Fields) -> tuple[tuple[float, ...], float] | None:
 
 
 def _llama(frequency: float, fields: Fields) -> float:
-    """`modeling_rope_utils.py:_compute_llama3_parameters`."""
+    """Rotary frequency under Llama 3 scaling (`modeling_rope_utils.py:_compute_llama3_parameters`)."""
     length = 2 * pi / frequency
     old, factor = whole(fields["position.scaling.original_length"]), float(fields["position.scaling.factor"])
     low = float(fields["position.scaling.low_frequency_factor"])
@@ -337,7 +341,7 @@ def _llama(frequency: float, fields: Fields) -> float:
 
 
 def _yarn(fields: Fields, plain: Sequence[float], dim: int, base: float) -> tuple[tuple[float, ...], float]:
-    """`modeling_rope_utils.py:_compute_yarn_parameters`."""
+    """Rotary frequencies and temperature under YaRN (`modeling_rope_utils.py:_compute_yarn_parameters`)."""
     factor, longest = float(fields["position.yarn.factor"]), whole(fields["position.max_embeddings"])
     turns = (float(fields["position.yarn.beta_fast"]), float(fields["position.yarn.beta_slow"]))
     found = blend_frequencies(plain, factor, dim, base, longest, turns)

@@ -84,6 +84,7 @@ def plan_of(side: SideName, version: str, family: str | None, network: Network =
 
 
 def _make_plan(side: SideName, version: str, network: Network) -> Plan:
+    """Reading plan of all table rows for one side, version and kind of network, computed once."""
     rows = table().rows
     row_of: dict[FieldName, int] = {}
     for number, row in enumerate(rows):
@@ -101,6 +102,7 @@ _NOTHING: frozenset[object] = frozenset()
 
 
 def _plan_row(row: Row, side: Side | None, network: Network) -> PlannedRow | None:
+    """Row prepared for reading: its side, keys, lens and constants; None if it does not apply."""
     if side is None or (side.options.get("of") == "legacy" and network != "legacy"):
         return None
     fixed: dict[FieldName, RecipeValue] | None = None
@@ -124,7 +126,7 @@ def _plan_row(row: Row, side: Side | None, network: Network) -> PlannedRow | Non
 
 
 def _with_own_key(side: Side, network: Network) -> Side | None:
-    """The side of an older class or of a fork that says what the others do alike; None where it is as they are."""
+    """Side adapted to an older class or a fork that sets the field by a key of its own; None otherwise."""
     if network == "legacy" and "legacy" in side.options:
         # The older classes are not bound to what TransformerConfig's do.
         return side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None, lens="same")
@@ -139,7 +141,7 @@ _driving: dict[tuple[str, int, int], _Drivers] = {}
 
 
 def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
-    """For every field the places of the keys that decide it: of several that are read as they stand each its own."""
+    """For each field, the positions of the keys that decide it."""
     found = _driving.get((lens, fields, keys))
     if found is None:
         alike, everything = lens == "same" and fields == keys, tuple(range(keys))
@@ -149,7 +151,7 @@ def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
 
 
 def recipe_of(config: Config) -> Recipe:
-    """The recipe of a file; of a file that is not a GPT training run every field is undecided.
+    """Recipe of a configuration; all fields are undecided for files that are not GPT training runs.
 
     Of an inference configuration those of the network are known.
     """
@@ -170,7 +172,7 @@ OF_THE_NETWORK: tuple[str, ...] = (
 
 
 def _network_alone(recipe: Recipe) -> Recipe:
-    """The recipe of a file that trains nothing: only fields of the network are decided.
+    """Recipe of a file that does not train: only fields of the network are decided.
 
     A YAML may take from its model's folder what it does not write. A script that gives the number of layers has the
     defaults of its parser for the rest.
@@ -186,6 +188,7 @@ def _network_alone(recipe: Recipe) -> Recipe:
 
 
 def _undecided_recipe(config: Config) -> Recipe:
+    """Recipe with every field undecided."""
     nothing = RecipeValue(None, "default", decided=False)
     size = None if config.launch is None else config.launch.world_size
     fields: dict[FieldName, RecipeValue] = dict.fromkeys(vocabulary(), nothing)
@@ -220,7 +223,7 @@ class RecipeReading:
         self.plan = plan_of(self.side, config.framework_version, family, self.network)
 
     def recipe(self) -> Recipe:
-        """Read everything, and work out what follows from it."""
+        """Recipe with all fields read and computed quantities added."""
         entries = self.entries
         for number in self.plan.order:
             if number not in self._open:
@@ -243,7 +246,7 @@ class RecipeReading:
         )
 
     def value(self, field: FieldName) -> Value:
-        """The value of one field, read now if it was not yet."""
+        """Value of a field, read on first use."""
         found = self.entries.get(field)
         if found is None:
             number = self.plan.row_of.get(field)
@@ -257,7 +260,7 @@ class RecipeReading:
         return None if found is None else found.value
 
     def helpers(self, field: FieldName) -> frozenset[str]:
-        """The other fields that the lens of one asked for in this file."""
+        """Other fields that the field's lens used in this file."""
         number = self.plan.row_of.get(field)
         row = None if number is None else self.plan.rows[number]
         if number is None or row is None or row.fixed is not None or row.side.environment is not None:
@@ -275,6 +278,7 @@ class RecipeReading:
     # --- one row ---
 
     def _row(self, row: PlannedRow) -> Mapping[FieldName, RecipeValue]:
+        """Values of a row's fields: fixed, from the environment, or read from keys."""
         if row.fixed is not None:
             return row.fixed
         if row.side.environment is not None:
@@ -286,7 +290,7 @@ class RecipeReading:
         return self._read(row)
 
     def _only_setting(self, side: Side) -> Setting | None:
-        """The setting that a row's one key has, if nothing else has a part in the row; it is written, or a default."""
+        """Setting of a row's only key, if nothing else influences the row."""
         settings = self.config.settings
         setting = settings.get(side.read[0] if side.read else side.keys[0])
         if setting is None:
@@ -301,7 +305,7 @@ class RecipeReading:
         return setting
 
     def _read_one(self, row: PlannedRow, setting: Setting) -> dict[FieldName, RecipeValue]:
-        """The values of a row with one key; the same as `_read`, with fewer questions."""
+        """Values of a row with one key; a faster form of `_read`."""
         key, value, origin, span, *_ = setting
         if row.side.lens == "same":
             got: tuple[Value, ...] = (value,)
@@ -319,11 +323,12 @@ class RecipeReading:
         return entries
 
     def _ask_field(self, field: FieldName) -> Value:
-        """Another field, for a lens."""
+        """Value of another field, for a lens."""
         self._asked.add(field)
         return self.value(field)
 
     def _read(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
+        """Values of a row's fields by its lens; undecided if a deciding key is."""
         side = row.side
         found = self._find_keys(side)
         entries: dict[FieldName, RecipeValue] = {}
@@ -348,7 +353,7 @@ class RecipeReading:
         return entries
 
     def _absent(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
-        """The framework's own value if nothing is written and no class names a default: `absent` of the tables."""
+        """Framework's own values if no key is written (`absent` of the tables)."""
         options = row.side.options
         # A lens may have an `absent` of its own; this one always says with which field it counts.
         named = options.get("absent_with")
@@ -357,7 +362,7 @@ class RecipeReading:
         return {row.fields[0]: RecipeValue(options["absent"], "default")}
 
     def _by_family(self, field: FieldName, entry: RecipeValue) -> RecipeValue:
-        """Some classes do a thing whatever the file says."""
+        """Value that the model family's code fixes, else the given one."""
         family = self.family
         if family is None or str(field) not in family.fixes:
             return entry
@@ -368,6 +373,7 @@ class RecipeReading:
         return entry
 
     def _find_keys(self, side: Side) -> list[Found | None]:
+        """Value found for each key of a side, resolved values and aliases considered."""
         found: list[Found | None] = []
         for place, key in enumerate(side.keys):
             resolved = self.view.find(side.read[place]) if place < len(side.read) else None
@@ -383,7 +389,7 @@ class RecipeReading:
         return found
 
     def _alias(self, side: Side) -> Found | None:
-        """Another name for the first key, where it is written and counts."""
+        """Value under another name of the first key, if it is written and effective."""
         for name in side.aliases:
             found = self.view.find(name)
             if found is not None and any(setting.origin == "explicit" for setting in found.settings):
@@ -391,7 +397,7 @@ class RecipeReading:
         return None
 
     def _entry(self, value: Value, entries: list[Found], row: PlannedRow, asked: Sequence[Found | None]) -> RecipeValue:
-        """The value of one field, from the keys that drive it; `asked` are all that the lens had to work it out."""
+        """Recipe value of a field from its deciding keys; `asked` are all keys that the lens used."""
         settings = entries[0].settings if len(entries) == 1 else [one for entry in entries for one in entry.settings]
         names: Sequence[str] = row.names
         if self.network == "legacy":
@@ -406,6 +412,7 @@ class RecipeReading:
         return RecipeValue(value, origin, written[0].span if written else None, tuple(keys), decided)
 
     def _environment(self, field: FieldName, name: str) -> Mapping[FieldName, RecipeValue]:
+        """Value of a field from an environment variable of the launch."""
         launch = self.config.launch
         if launch is None or name not in launch.env:
             return {}
@@ -416,7 +423,7 @@ class RecipeReading:
     # --- nothing disappears ---
 
     def _make_taken_test(self) -> Callable[[str], bool]:
-        """True if some row speaks of a key, or of a section that holds it."""
+        """Function that is true for a key which some row reads, or whose section it reads."""
         settings, plan = self.config.settings, self.plan
         names, own = plan.names, set(map(self.view.real, plan.names_by_type))
         if self.config.framework == "mindformers" and not any(
@@ -451,7 +458,7 @@ class RecipeReading:
         return is_taken
 
     def _is_spread(self, section: str) -> bool:
-        """True if the class makes fields of the section's entries (`rope_scaling`): each speaks for its field."""
+        """True if the class turns each entry of a section into a field (`rope_scaling`)."""
         settings = self.config.settings
         if self.side == "megatron" or section in settings:
             return False
@@ -461,6 +468,7 @@ class RecipeReading:
         )
 
     def _unmapped_keys(self) -> list[Unmapped]:
+        """Written keys that no row reads, each with the reason."""
         left: list[Unmapped] = []
         is_taken = self._make_taken_test()
         types = {self.view.real(f"callbacks{{{name}}}.type") for name in _KNOWN_CALLBACKS}
@@ -479,6 +487,7 @@ class RecipeReading:
         return left
 
     def _refused_key(self, key: str, setting: Setting) -> Unmapped:
+        """Entry for a key that the framework rejects, ignores or does not know."""
         if setting.acceptance == "unknown" and self._is_anothers(key):
             return self._without_row(key, setting)
         from .messages_compiled import say
@@ -492,12 +501,12 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, "none" if ignored else "numerics", *said.both())
 
     def _is_anothers(self, key: str) -> bool:
-        """True if an unknown argument is an earlier version's or another program's, and what it does is known."""
+        """True if an unknown argument is known from another version or program."""
         reason = self.table.megatron_reason(key) if self.side == "megatron" else None
         return reason is not None and reason.elsewhere
 
     def _by_fork(self, fork: Dialect, key: str, setting: Setting, is_taken: Callable[[str], bool]) -> Unmapped | None:
-        """The fork's reason for an argument that nothing of the recipe comes from, or not all of it."""
+        """Entry with the fork's reason for an argument that no field fully represents."""
         settings = self.config.settings
         read = is_taken(key) or any(
             key in one.derived_from and is_taken(name) for name, one in settings.items() if one.origin == "derived"
@@ -512,7 +521,7 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, "numerics", *_no_row(), setting.decided, sure=False)
 
     def _nearest_values(self, fork: Dialect, key: str, setting: Setting) -> Iterator[Unmapped]:
-        """A written value that the fork's rows read as the nearest there is, where its reason holds."""
+        """Entries for values that a fork's rows replace by the nearest supported one."""
         if setting.raw is None:
             return
         reason = fork.reason(key, self.config.settings, self.config.launch)
@@ -521,6 +530,7 @@ class RecipeReading:
             yield Unmapped(key, written, setting.span, reason.impact, reason.en, reason.zh, setting.decided)
 
     def _without_row(self, key: str, setting: Setting) -> Unmapped:
+        """Entry for a key without a row, with reason and impact from the tables."""
         tables = self.table
         reason = tables.megatron_reason(key) if self.side == "megatron" else tables.mindformers_reason(key)
         if reason is None:
@@ -531,7 +541,7 @@ class RecipeReading:
         return Unmapped(key, setting.value, setting.span, impact, en, zh, setting.decided, sure)
 
     def _is_on(self, name: str) -> bool:
-        """True if an argument is on, or may be; `name=value` asks for a value of it, `!name` for one that is off."""
+        """True if an argument is on or may be; accepts `name=value` and `!name`."""
         key, _, wanted = name.removeprefix("!").partition("=")
         setting = self.config.settings.get(key)
         if setting is None:
@@ -569,12 +579,12 @@ def _is_held_back(found: Sequence[Found | None], *, whole: bool) -> bool:
 
 
 def _deciding_keys(places: Iterable[int], found: Sequence[Found | None]) -> list[Found]:
-    """The keys that decide a field, as far as they are there."""
+    """Values found for the keys at these positions."""
     return [entry for at in places if at < len(found) and (entry := found[at]) is not None]
 
 
 def _is_open(drivers: Sequence[Found], beside: frozenset[object]) -> bool:
-    """True if the file writes what nobody can read for the one key that decides a field, or for one beside its row."""
+    """True if the key that decides a field, or one beside it, has an unreadable value."""
     return any(
         setting.origin == "explicit" and (len(drivers) == 1 or setting.key in beside)
         for entry in drivers
@@ -590,7 +600,7 @@ def _changes_nothing() -> tuple[str, str]:
 
 
 def _no_row() -> tuple[str, str]:
-    """Of a key that nothing is known of, in both languages."""
+    """Text for a key about which nothing is known, in both languages."""
     from .messages_compiled import say
 
     return say.no_row().both()
@@ -622,7 +632,7 @@ class SettingsView:
         self._leaves: dict[str, list[Setting]] = {}
 
     def real(self, key: str) -> str:
-        """The key as the file has it."""
+        """Key as the file writes it."""
         if "{" not in key:
             return key
         head, _, rest = key.partition("{")
@@ -635,7 +645,7 @@ class SettingsView:
         return self.callbacks.get(callback)
 
     def find(self, name: str) -> Found | None:
-        """The value of a key (`a|b` takes the first that exists); None where there is none."""
+        """Value of a key (`a|b` takes the first present); None if absent."""
         for one in name.split("|") if "|" in name else (name,):
             key = self.real(one) if "{" in one else one
             setting = self._settings.get(key)
@@ -650,7 +660,7 @@ class SettingsView:
         return None
 
     def _said_by_fork(self, setting: Setting) -> Iterator[tuple[str, Setting]]:
-        """The written settings behind an argument of Megatron-LM's: itself, and the fork's own that say the same."""
+        """Written settings behind a Megatron-LM argument, a fork's equivalents included."""
         fork = self._fork
         if fork is None:
             return
@@ -673,6 +683,7 @@ class SettingsView:
         return found
 
     def _gather(self, key: str) -> Found | None:
+        """Section below a key as one value."""
         prefix = key + "."
         leaves = self.leaves(key)
         if not leaves:
@@ -710,6 +721,7 @@ _CALLBACKS = "callbacks["
 
 
 def _callback_places(settings: Mapping[str, Setting], paths: list[str]) -> dict[str, int]:
+    """Index of each callback in the list, by its type."""
     places: list[tuple[int, str]] = []
     for at in range(bisect_left(paths, _CALLBACKS), len(paths)):
         key = paths[at]

@@ -67,7 +67,7 @@ class Recipe(NamedTuple):
     """Where the version comes from, and what the file is for."""
 
     def value(self, field: FieldName) -> Value:
-        """The value of a field; None where it is not known."""
+        """Value of a field; None if unknown."""
         found = self.fields.get(field)
         return None if found is None else found.value
 
@@ -92,7 +92,7 @@ _SOURCES = frozenset(LENGTH_SOURCES)
 
 
 def length_reason(config: Config, field: FieldName) -> Words | None:
-    """The reason why a field is open, if that is the run's length; None if it is not."""
+    """Reason for an undecided field if it is the run's length; None otherwise."""
     keys = _FOLLOW.get(field)
     if keys is None:
         return None

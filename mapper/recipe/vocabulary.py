@@ -41,7 +41,7 @@ _NOT_DEFINING = frozenset(
 
 
 def defines_model(field: FieldName) -> bool:
-    """True if a field says which network it is: with another value the same weights mean something else, or nothing."""
+    """True if a field is part of the network's definition: another value gives weights another meaning."""
     return field.startswith(_DEFINING) and field not in _NOT_DEFINING and vocabulary()[field].impact == "numerics"
 
 
@@ -86,7 +86,7 @@ _MOST_COUNTED = 100_000
 
 
 def is_of_kind(field: FieldName, value: Value) -> bool:
-    """True if a value is one that the field can have: a list is no number, and True is none either.
+    """True if a value has the field's type and a representable size.
 
     A number that no framework's integer holds is none, and neither is infinity, or a count that no memory holds.
     """
@@ -103,14 +103,14 @@ _LIMITS = frozenset(("gradient.clip_norm",))
 
 
 def is_infinite(field: FieldName, value: Value) -> bool:
-    """True if a value is infinity where it means nothing, or not a number."""
+    """True if a value is NaN, or infinite where that has no meaning."""
     if value.__class__ is not float or (number := cast("float", value)) - number == 0:
         return False
     return field not in _LIMITS or number != number
 
 
 def limit_of(field: FieldName, value: Value) -> int | None:
-    """The largest number that a field can have, if a value exceeds it."""
+    """Largest value of a field, if the given one exceeds it."""
     if value.__class__ is not int or -_MOST_COUNTED <= (number := cast("int", value)) <= _MOST_COUNTED:
         return None
     if field in _COUNTED and number > 0:
@@ -155,6 +155,7 @@ def json_schema() -> dict[str, object]:
 
 
 def _field_schema(field: Field) -> dict[str, object]:
+    """JSON Schema of a recipe field."""
     value: dict[str, object] = {}
     if field.type in _JSON_TYPES:
         value["type"] = _JSON_TYPES[field.type]

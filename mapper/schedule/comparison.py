@@ -95,6 +95,7 @@ class _Segment(NamedTuple):
 
 
 def _common_segments(a: Curve, b: Curve, steps: int) -> Iterator[_Segment]:
+    """Step ranges in which both curves follow one formula each."""
     starts = sorted({0, *(piece.start for piece in a.pieces), *(piece.start for piece in b.pieces)})
     starts = [start for start in starts if 0 <= start < steps]
     left = right = 0
@@ -108,7 +109,7 @@ def _common_segments(a: Curve, b: Curve, steps: int) -> Iterator[_Segment]:
 
 
 def _peak(segments: list[_Segment]) -> float:
-    """The largest finite value of either curve; a rate that runs away below zero makes no peak."""
+    """Largest finite value of either curve."""
     bounds = [
         bound
         for segment in segments
@@ -120,7 +121,7 @@ def _peak(segments: list[_Segment]) -> float:
 
 
 def _distance(one: float, other: float) -> float:
-    """The distance of two values; infinite if only one of them is a number."""
+    """Absolute difference; infinite if only one value is a number."""
     if one == other or (math.isnan(one) and math.isnan(other)):
         return 0.0
     size = abs(one - other)
@@ -163,7 +164,7 @@ def _split_in_halves(segment: _Segment) -> tuple[_Segment, _Segment]:
 
 
 def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float, bool]:
-    """The largest difference, its step, a bound on what was not looked at, and whether the search gave up."""
+    """Largest difference, its step, a bound for unchecked steps, and True if the search was cut short."""
     best, at = 0.0, 0
     queue: list[tuple[float, _Segment]] = []
     for segment in segments:
@@ -188,12 +189,12 @@ def _largest(segments: list[_Segment], scale: float) -> tuple[float, int, float,
 
 
 def _is_sampled(segment: _Segment) -> bool:
-    """True if nothing smooth is known about one of the two, so that halving proves nothing."""
+    """True if a curve is known at single steps only, so that bisection proves nothing."""
     return isinstance(segment.a, Sampled) or isinstance(segment.b, Sampled)
 
 
 def _spread(segment: _Segment) -> list[int]:
-    """Steps to look at where nothing smooth is known: the first ones, and evenly spread ones."""
+    """Steps to sample in a range: the first ones and evenly spread ones."""
     length = segment.end - segment.start
     if length <= _WALKED:
         return list(range(segment.start, segment.end + 1))
@@ -203,7 +204,7 @@ def _spread(segment: _Segment) -> list[int]:
 
 
 def _bisect(queue: list[tuple[float, _Segment]], best: float, at: int, scale: float) -> tuple[float, int, float, bool]:
-    """Halve the most promising interval until none can hold more than the best step seen."""
+    """Refine the most promising ranges until none can exceed the best difference found."""
     for _ in range(_BUDGET):
         if not queue or best == math.inf or -queue[0][0] <= best * (1 + 1e-6) + scale * 1e-13:
             return best, at, max(best, -queue[0][0] if queue else 0.0), False
@@ -221,7 +222,7 @@ def _bisect(queue: list[tuple[float, _Segment]], best: float, at: int, scale: fl
 
 
 def _first_step_beyond(segments: list[_Segment], size: float) -> tuple[int | None, bool]:
-    """The first step whose difference exceeds `size`, and whether none before it was left out."""
+    """First step with a difference above `size`, and True if all earlier steps were checked."""
     budget = _BUDGET
     sure = True
     for whole in segments:
@@ -283,7 +284,7 @@ NAMES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
 
 
 def explain(a: Schedule, b: Schedule, comparison: Comparison) -> tuple[Note, ...]:
-    """The reasons for a difference, the one that shows first in front; none where the curves are the same."""
+    """Reasons for a difference of two schedules, the earliest first; empty if equal."""
     if comparison.same:
         return ()
     found = [*_start_reasons(a, b), *_phase_notes(a, b), *_ends_apart(a, b, comparison)]
@@ -291,11 +292,12 @@ def explain(a: Schedule, b: Schedule, comparison: Comparison) -> tuple[Note, ...
 
 
 def _side(schedule: Schedule, other: Schedule) -> str:
-    """The name of one of the two: its framework, or its schedule if both are of one framework."""
+    """Name of a schedule in a note: its framework, or its type if both frameworks are equal."""
     return NAMES[schedule.framework] if schedule.framework != other.framework else schedule.type
 
 
 def _start_reasons(a: Schedule, b: Schedule) -> list[Note]:
+    """Notes on differences at the start: offset, initial rate, warm-up and peak."""
     one, two = a.traits, b.traits
     found = [
         note(say.offset, side=_side(this, other))
@@ -330,6 +332,7 @@ def _warmup(one: Traits, two: Traits) -> Note:
 
 
 def _phase_notes(a: Schedule, b: Schedule) -> list[Note]:
+    """Notes on different shapes, hold phases, ends and other arguments."""
     one, two = a.traits, b.traits
     found: list[Note] = []
     if one.shape != two.shape:
@@ -383,6 +386,7 @@ def _value_or_default(value: object, default: object) -> object:
 
 
 def _ends_apart(a: Schedule, b: Schedule, comparison: Comparison) -> list[Note]:
+    """Notes on rates that differ after the decay has ended."""
     found: list[Note] = []
     for this, other in ((a, b), (b, a)):
         traits = this.traits
@@ -395,12 +399,12 @@ def _ends_apart(a: Schedule, b: Schedule, comparison: Comparison) -> list[Note]:
 
 
 def _follows_warmup(one: Traits, two: Traits) -> bool:
-    """True if both decays start where their warm-ups end, so that the warm-up's length says it all."""
+    """True if both decays start at the end of their warm-up."""
     return one.hold_end is None or two.hold_end is None or (one.hold_end == one.warmup and two.hold_end == two.warmup)
 
 
 def summary(a: Schedule, b: Schedule, comparison: Comparison, language: Language = "en") -> str:
-    """The answer in one sentence: equal and how far, or where they part, by how much, and why."""
+    """One-sentence answer: equal, or the first difference with size and reason."""
     word, count = say.page("summary", language), f"{comparison.steps:,}"
     worst = share_text(comparison.max_difference_of_peak)
     if comparison.same:
@@ -417,7 +421,7 @@ def summary(a: Schedule, b: Schedule, comparison: Comparison, language: Language
 
 
 def _largest_gap_words(one: float, two: float) -> tuple[str, str]:
-    """Two rates with as many digits as it takes to tell them apart."""
+    """Two rates with enough digits to differ."""
     for digits in range(2, 12):
         texts = f"{one:.{digits}e}", f"{two:.{digits}e}"
         if texts[0] != texts[1]:
@@ -426,7 +430,7 @@ def _largest_gap_words(one: float, two: float) -> tuple[str, str]:
 
 
 def share_text(share: float) -> str:
-    """A share of the peak: a percentage where that reads better than a power of ten."""
+    """Share of the peak as a percentage, or as a power of ten if very small."""
     if math.isinf(share):
         return "∞"
     return f"{share * 100:.3g}%" if share >= 1e-4 else f"{share:.1e}"
@@ -462,6 +466,7 @@ def nearest_mindformers(schedule: Schedule, steps: int | None = None) -> Equival
 
 
 def _mindformers_candidates(schedule: Schedule, horizon: int) -> Iterator[dict[str, object]]:
+    """Candidate schedule settings of MindSpore Transformers for a schedule."""
     traits = schedule.traits
     total = max(1, horizon if traits.end is None else round(traits.end))
     for warmup in _whole(traits.warmup):
@@ -470,6 +475,7 @@ def _mindformers_candidates(schedule: Schedule, horizon: int) -> Iterator[dict[s
 
 
 def _common_settings(traits: Traits, warmup: int) -> dict[str, object]:
+    """Settings that all candidates share: peak rate and warm-up."""
     found: dict[str, object] = {"learning_rate": traits.peak, "warmup_steps": warmup}
     if traits.initial != traits.peak or not warmup:
         found["warmup_lr_init"] = traits.initial if warmup else 0.0
@@ -481,6 +487,7 @@ def _common_settings(traits: Traits, warmup: int) -> dict[str, object]:
 def _of_shape(
     schedule: Schedule, traits: Traits, common: dict[str, object], warmup: int, total: int
 ) -> Iterator[dict[str, object]]:
+    """Candidate settings of the classes for a shape, with and without a hold phase."""
     peak, final = traits.peak, 0.0 if traits.final is None else traits.final
     if traits.shape == "constant" or peak == final:
         yield {"type": "ConstantWarmUpLR", **common, "total_steps": total}
@@ -504,7 +511,7 @@ def _of_shape(
 
 
 def _of_any_shape(common: dict[str, object], final: float, reached: float, total: int) -> Iterator[dict[str, object]]:
-    """Settings that may lie near to a curve that no class draws."""
+    """Candidate settings near to a curve that no class computes exactly."""
     yield {"type": "ConstantWarmUpLR", **common, "total_steps": total}
     yield {"type": "CosineWithWarmUpLR", **common, "lr_end": final, "total_steps": total}
     for end in sorted({final, reached}):
@@ -515,7 +522,7 @@ def _of_any_shape(common: dict[str, object], final: float, reached: float, total
 def _hold_candidates(
     common: dict[str, object], warmup: int, hold: int, total: int, peak: float, final: float
 ) -> Iterator[dict[str, object]]:
-    """Settings with a hold phase.
+    """Candidate settings with a hold phase before the decay.
 
     Without a warm-up WarmUpStableDecayLR is NaN at step 0; a warm-up of one step that starts at the peak mends that.
     """
@@ -533,7 +540,7 @@ _ROUNDING = 2.0**-50
 
 
 def _whole(steps: float) -> tuple[int, ...]:
-    """Whole numbers of steps next to one that may have a fraction."""
+    """Whole numbers next to a possibly fractional number of steps."""
     nearest = round(steps)
     if abs(steps - nearest) <= _ROUNDING * abs(steps):
         return (nearest,)
@@ -555,6 +562,7 @@ def nearest_megatron(schedule: Schedule, steps: int | None = None, version: str 
 
 
 def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator[dict[str, object]]:
+    """Candidate schedule arguments of Megatron-LM for a schedule's traits."""
     warmup = round(traits.warmup)
     end = max(1, horizon if traits.end is None else round(traits.end))
     final = 0.0 if traits.final is None else max(0.0, traits.final)
@@ -585,7 +593,7 @@ def _megatron_candidates(traits: Traits, horizon: int, version: str) -> Iterator
 
 
 def horizon_of(schedule: Schedule, steps: int | None = None) -> int:
-    """Over how many steps a schedule is looked at: as asked, the run's length, or the schedule's own."""
+    """Number of steps to compare: as asked, the run's length, or the schedule's."""
     return max(1, steps or schedule.steps or schedule.total or 1)
 
 
@@ -595,6 +603,7 @@ def _nearest_schedule(
     candidates: Iterator[dict[str, object]],
     build_schedule: Callable[[dict[str, object]], Schedule],
 ) -> Equivalent:
+    """Best of the candidates by largest difference from a schedule."""
     best: Equivalent | None = None
     for settings in candidates:
         try:

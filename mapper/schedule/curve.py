@@ -55,7 +55,7 @@ class Curve(NamedTuple):
     precision: Precision
 
     def formula(self, step: int) -> Formula:
-        """The formula that holds at a step."""
+        """Formula that applies at a step."""
         return self.pieces[max(0, bisect_right(self.pieces, step, key=_start_of) - 1)].formula
 
     def ideal(self, step: int) -> float:
@@ -63,7 +63,7 @@ class Curve(NamedTuple):
         return self.formula(step).value(step)
 
     def rounding(self, steps: int) -> float:
-        """The distance, relative to the peak, that `value` may stray from the formulas over that many steps.
+        """Bound on the distance between float32 values and the formulas, relative to the peak.
 
         A phase is rounded to float32 before its cosine is taken, so the error of a cosine grows with its phase; a power
         below 1 is steep at its end, and a rounded base moves it there.
@@ -140,7 +140,7 @@ class UndecidedError(Exception):
         self.problems = problems
 
     def message(self, language: Language = "en") -> str:
-        """All reasons, one a line."""
+        """All reasons, one on each line."""
         return "\n".join(problem.message(language) for problem in self.problems)
 
     def __str__(self) -> str:
@@ -148,7 +148,7 @@ class UndecidedError(Exception):
 
 
 def shared_steps(schedules: Sequence[Schedule], asked: int | None = None) -> int:
-    """Over how many steps schedules are looked at: as asked, the shortest known run, or the longest schedule."""
+    """Number of steps to compare schedules over: as asked, the shortest run, or the longest schedule."""
     if asked is not None:
         return asked
     runs = [schedule.steps for schedule in schedules if schedule.steps]
@@ -159,7 +159,7 @@ def shared_steps(schedules: Sequence[Schedule], asked: int | None = None) -> int
 
 
 def sample_steps(curves: Sequence[Curve], steps: int, count: int) -> list[int]:
-    """Steps at which curves are worth a point: the ends of their pieces, and `count` evenly spread ones."""
+    """Steps for a chart: ends of the curves' pieces and evenly spread ones."""
     last = steps - 1
     chosen = {last * index // max(1, count - 1) for index in range(count)} | {0, last}
     for curve in curves:
@@ -190,7 +190,7 @@ class Note(NamedTuple):
 
 
 def note(said: Callable[Values, Words], *_: Values.args, **values: Values.kwargs) -> Note:
-    """A remark of a message and what fills it."""
+    """Note made of a message with its values."""
     return Note(said.__name__, tuple(values.items()), said(**_number_texts(values)))  # pyright: ignore[reportCallIssue]
 
 
@@ -205,7 +205,7 @@ def _number_texts(values: dict[str, object]) -> dict[str, object]:
 
 
 def number_text(value: object) -> str:
-    """A number as a person writes it: short, and without losing a difference that matters."""
+    """Readable text of a number without losing significant digits."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and (not value.is_integer() or abs(value) >= 1e15):
@@ -272,7 +272,7 @@ def _adaptive_scale(scale: LossScale) -> Curve:
 
 
 def growing_scale(initial: float, factor: float, window: int) -> Curve:
-    """A loss scale in float32 that is multiplied by `factor` after every `window` good steps, until it is infinite."""
+    """Curve of a loss scale that grows by `factor` after every `window` good steps."""
     levels = [single(initial)]
     while math.isfinite(levels[-1]) and len(levels) < 400 and single(levels[-1] * factor) != levels[-1]:
         levels.append(single(levels[-1] * factor))
@@ -351,6 +351,7 @@ class Cosine(NamedTuple):
         return abs(self.half) * self.rate**4
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
+        """Smallest and largest value between two steps, turning points included."""
         first, last = sorted((self.rate * (start - self.origin), self.rate * (end - self.origin)))
         if not (math.isfinite(first) and math.isfinite(last)):
             return self.middle - abs(self.half), self.middle + abs(self.half)
@@ -401,6 +402,7 @@ class Power(NamedTuple):
 
 
 def _power_derivative(height: float, base: float, exponent: float, order: int) -> float:
+    """Derivative of a power of the given order; handles a base of 0."""
     factor = height
     for taken in range(order):
         factor *= exponent - taken

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def _remedy(name: str) -> Words:
-    """The remedy for a value that the file does not give."""
+    """Advice for a value that the file does not set."""
     if name in ("train_iters", "train_samples"):
         return say.give_train_iters()
     if name == "global_batch_size":
@@ -30,7 +30,7 @@ def _remedy(name: str) -> Words:
 
 
 def schedule_of(config: Config, steps: int | None = None) -> Schedule:
-    """The schedules of a file; `steps` stands in for a run length that the file does not say."""
+    """Schedules of a configuration; `steps` replaces an unset run length."""
     return megatron_schedule(config, steps) if config.framework == "megatron" else mindformers_schedule(config, steps)
 
 
@@ -82,7 +82,7 @@ def mindformers_schedule(config: Config, steps: int | None = None) -> Schedule:
 
 
 def _with_file(config: Config, build: Callable[[], Schedule]) -> Schedule:
-    """The schedule, or its problems with the file's name on them."""
+    """Schedule, or UndecidedError with the file's name in its problems."""
     try:
         return build()
     except UndecidedError as error:
@@ -126,7 +126,7 @@ def megatron_parameters(config: Config, steps: int | None = None) -> MegatronPar
 
 
 def _decided_arguments(config: Config, known: Mapping[str, Setting], steps: int | None) -> dict[str, object]:
-    """The arguments that have a value; `steps` is the run's length where the file has none."""
+    """Schedule arguments with known values; `steps` replaces an unset run length."""
     values: dict[str, object] = {
         name: setting.value for name, setting in known.items() if setting.decided and setting.value is not None
     }
@@ -140,7 +140,7 @@ def _decided_arguments(config: Config, known: Mapping[str, Setting], steps: int 
 def _missing_problems(
     config: Config, values: Mapping[str, object], undecided: Mapping[str, Setting]
 ) -> list[Diagnostic]:
-    """Problems of values that the curve depends on and the file does not give."""
+    """Problems for values that the curve needs and the file does not set."""
     needed = _needed_names(values)
     missing = [_undecided_problem(config, setting, name) for name, setting in undecided.items() if name in needed]
     if not any(values.get(name) for name in _LENGTH):
@@ -151,7 +151,7 @@ def _missing_problems(
 
 
 def _needed_names(values: Mapping[str, object]) -> frozenset[str]:
-    """The arguments that the learning rate depends on, given the others."""
+    """Arguments on which the learning rate depends, given the others."""
     from .megatron import MegatronParameters
 
     needed = set(MegatronParameters._fields) - {*_WEIGHT_DECAY, *_LOSS_SCALE, *_BATCH, *_LENGTH, "version"}
@@ -167,6 +167,7 @@ def _needed_names(values: Mapping[str, object]) -> frozenset[str]:
 
 
 def _rampup_numbers(words: list[str]) -> tuple[int, ...]:
+    """Numbers of the batch ramp-up; UndecidedError for other words."""
     try:
         return tuple(int(word) for word in words)
     except ValueError:
@@ -180,6 +181,7 @@ def _rampup_numbers(words: list[str]) -> tuple[int, ...]:
 
 
 def _missing_problem(name: str) -> Diagnostic:
+    """Problem for an unset value, with advice."""
     return problem(say.missing, what=verbatim(name), remedy=_remedy(name))
 
 
@@ -192,6 +194,7 @@ def _source_text(config: Config, setting: Setting) -> str | None:
 
 
 def _undecided_problem(config: Config, setting: Setting, name: str) -> Diagnostic:
+    """Problem for an undecided value, with its text."""
     text = " ".join(setting.raw) if setting.raw else _source_text(config, setting)
     if text is None:
         return _missing_problem(name)
@@ -212,7 +215,7 @@ _COUNTED = ("total_steps", "warmup_steps", "decay_steps", "decay_start_steps")
 
 
 def _schedule_settings(config: Config) -> Mapping[str, Setting]:
-    """The written settings of a schedule, and the ones that the framework resolves from them."""
+    """Written and resolved settings of a schedule."""
     return {key: config.settings[key] for key in _schedule_keys(config) if key.startswith(_SECTIONS)}
 
 
@@ -256,7 +259,7 @@ def mindformers_parameters(
 
 
 def _arguments(config: Config, near: Mapping[str, Setting], section: str) -> tuple[dict[str, object], list[Diagnostic]]:
-    """The constructor's arguments as far as they are decided, and what is said of the others."""
+    """Decided constructor arguments of a class, and problems for the others."""
     arguments: dict[str, object] = {}
     missing: list[Diagnostic] = []
     resolved = dict(_members(near, "resolved.schedule."))
@@ -304,7 +307,7 @@ def _float_or_none(value: object) -> float | None:
 
 
 def _loss_scale(config: Config) -> LossScale | None:
-    """The `scale_sense` of the wrapper; None where the dialect has none."""
+    """Loss scale of the YAML's wrapper; None if the dialect has none."""
     from .curve import LossScale
 
     sense = config.value("resolved.wrapper.scale_sense")

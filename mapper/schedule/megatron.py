@@ -120,7 +120,7 @@ class _Region(NamedTuple):
 
 
 def megatron_schedule(parameters: MegatronParameters) -> Schedule:
-    """The schedules of a Megatron-LM run; UndecidedError where Megatron itself refuses them."""
+    """Schedules of a Megatron-LM run; UndecidedError if Megatron-LM rejects the arguments."""
     _check_numbers(parameters)
     consumption, steps = _batches(parameters)
     counted = _count(parameters)
@@ -207,7 +207,7 @@ def _stepped_batches(p: MegatronParameters, given: str) -> tuple[Consumption, in
 def _ramped_batches(
     p: MegatronParameters, ramp: tuple[int, int, int], running_batch: Callable[[int], int]
 ) -> tuple[Consumption, int]:
-    """A batch that grows to its full size."""
+    """Sample consumption under a batch ramp-up, and the full batch size."""
     if p.train_iters:
         raise _refusal(say.rampup_needs_samples())
     first, increment, over = ramp
@@ -219,7 +219,7 @@ def _ramped_batches(
 
 
 def _count(p: MegatronParameters) -> Counted:
-    """Everything in samples, as `get_optimizer_param_scheduler` does it."""
+    """Lengths converted to samples, as `get_optimizer_param_scheduler` does."""
     batch = p.global_batch_size
     if p.train_iters:
         decay = (p.train_iters if p.lr_decay_iters is None else p.lr_decay_iters) * batch
@@ -277,6 +277,8 @@ def _wsd_styles(version: str) -> tuple[str, ...]:
 
 
 def _learning_rate(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Curve:
+    """Learning-rate curve of the arguments."""
+
     def value(step: int) -> float:
         return _rate(p, counted, consumption.samples(step))
 
@@ -303,7 +305,7 @@ def _rate(p: MegatronParameters, counted: Counted, samples: int) -> float:
 
 
 def _coefficient(style: str, ratio: float) -> float:
-    """The part of the rate that is left after a share of its decay."""
+    """Remaining fraction of the rate after a share of the decay, by style."""
     if style == "linear":
         return 1.0 - ratio
     if style == "cosine":
@@ -314,7 +316,7 @@ def _coefficient(style: str, ratio: float) -> float:
 
 
 def _regions(p: MegatronParameters, counted: Counted) -> list[_Region]:
-    """The curve as regions of samples."""
+    """Learning-rate curve as regions of samples with one formula each."""
     regions: list[_Region] = []
     peak, low, start, end = float(p.lr), p.min_lr, counted.warmup, counted.decay
     if start > 0:
@@ -353,6 +355,8 @@ def _inverse_root(scale: float) -> Callable[[Stretch], Formula]:
 
 
 def _decay_formula(style: str, low: float, drop: float, start: float, length: float) -> Callable[[Stretch], Formula]:
+    """Function that gives a decay style's formula for a stretch of steps with one batch size."""
+
     def formula(stretch: Stretch) -> Formula:
         origin, steps = stretch.step_of(start), length / stretch.batch
         if style == "linear":
@@ -367,7 +371,7 @@ def _decay_formula(style: str, low: float, drop: float, start: float, length: fl
 
 
 def _pieces(regions: list[_Region], consumption: Consumption) -> tuple[Piece, ...]:
-    """Regions of samples as pieces of steps, one for each region and batch size."""
+    """Pieces by step for regions by sample, split at changes of the batch size."""
     found: list[Piece] = []
     stretches = consumption.stretches
     for index, stretch in enumerate(stretches):
@@ -396,6 +400,7 @@ def weight_decay_ends(p: MegatronParameters) -> tuple[float, float]:
 
 
 def _weight_decay(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Curve:
+    """Weight-decay curve of the arguments."""
     start, end = weight_decay_ends(p)
     style, length = p.weight_decay_incr_style, counted.weight_decay
     if style == "constant" or length == 0:
@@ -423,7 +428,7 @@ def _weight_decay(p: MegatronParameters, counted: Counted, consumption: Consumpt
 
 
 def _loss_scale(p: MegatronParameters) -> Curve | None:
-    """The loss scale if no gradient overflows; None where there is no scaler (bf16 without `--loss-scale`)."""
+    """Loss-scale curve without overflows; None without a scaler."""
     if p.loss_scale:
         return constant_curve(single(p.loss_scale), "float64")
     if not p.fp16:
@@ -441,6 +446,7 @@ def _loss_scale(p: MegatronParameters) -> Curve | None:
 
 
 def _schedule_traits(p: MegatronParameters, counted: Counted, consumption: Consumption) -> Traits:
+    """Landmarks of the schedule: warm-up, hold, end, peak and final rate."""
     warmup = max(0.0, consumption.step_at(counted.warmup))
     end = consumption.step_at(counted.decay)
     constant = p.lr_decay_style == "constant"
@@ -467,6 +473,7 @@ def _schedule_traits(p: MegatronParameters, counted: Counted, consumption: Consu
 def _schedule_notes(
     p: MegatronParameters, counted: Counted, consumption: Consumption, curve: Curve
 ) -> tuple[Note, ...]:
+    """Notes on arguments that change the schedule in unexpected ways."""
     found: list[Note] = []
     if p.use_checkpoint_opt_param_scheduler:
         found.append(note(say.from_checkpoint))

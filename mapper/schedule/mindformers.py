@@ -55,7 +55,7 @@ class MindFormersParameters(NamedTuple):
 
 
 def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
-    """The schedules of a MindSpore Transformers run; UndecidedError where the framework refuses them."""
+    """Schedules of a MindSpore Transformers run; UndecidedError if the framework rejects them."""
     built = build(parameters.type, parameters.arguments, parameters.version)
     offset = -1 if parameters.use_fused else 0
     rate = built.rate
@@ -91,6 +91,7 @@ def mindformers_schedule(parameters: MindFormersParameters) -> Schedule:
 
 
 def _curve_pieces(regions: list[Region], offset: int) -> tuple[Piece, ...]:
+    """Pieces of a curve that starts `offset` steps into its regions."""
     found: list[Piece] = []
     start: float = offset
     for region in regions:
@@ -101,6 +102,7 @@ def _curve_pieces(regions: list[Region], offset: int) -> tuple[Piece, ...]:
 
 
 def _shift_formula(formula: Formula, by: int) -> Formula:
+    """Formula moved by a number of steps."""
     if by == 0 or isinstance(formula, Constant):
         return formula
     if isinstance(formula, Sampled):
@@ -131,7 +133,7 @@ class Built(NamedTuple):
 
 
 def build(type_name: str, arguments: Mapping[str, object], version: str) -> Built:
-    """The schedule that a class of the registry computes from its arguments; UndecidedError where it refuses them."""
+    """Schedule of a registered class with its arguments; UndecidedError if the class rejects them."""
     name, known = canonical_type(type_name, version), arguments_of(version)
     if name in BUILTIN:
         why = say.no_total_steps(type=name)
@@ -145,6 +147,7 @@ def build(type_name: str, arguments: Mapping[str, object], version: str) -> Buil
 
 
 def _build_constant(a: Arguments) -> Built:
+    """ConstantWarmUpLR: warm-up, then the peak rate."""
     warm = a.warmup()
     peak = single(warm.peak)
 
@@ -157,6 +160,7 @@ def _build_constant(a: Arguments) -> Built:
 
 
 def _build_linear(a: Arguments) -> Built:
+    """LinearWithWarmUpLR: warm-up, then a line to 0."""
     warm, total = a.warmup(), a.total()
     length = max(1, total - warm.steps)
     peak, end, steps = single(warm.peak), single(total), single(length)
@@ -176,6 +180,7 @@ def _build_linear(a: Arguments) -> Built:
 
 
 def _build_polynomial(a: Arguments) -> Built:
+    """PolynomialWithWarmUpLR: warm-up, then a power of the remaining share."""
     warm, total = a.warmup(), a.total()
     given = a.count("decay_steps")
     length = max(1, total - warm.steps) if given is None else max(1, given)
@@ -222,21 +227,25 @@ def _single_power(base: float, exponent: float) -> float:
 
 
 def _early_end_notes(end: float, total: int, final: float) -> tuple[Note, ...]:
+    """Note that the decay ends before the run does."""
     return (note(say.early_end, decay=end, total=total, final=final),) if end < total else ()
 
 
 def _cosine_value(low: float, drop: float, phase: float) -> float:
+    """Cosine between two rates at a phase, in float32."""
     share = max(0.0, single(0.5 * single(1.0 + single(math.cos(phase)))))
     return single(low + single(drop * share))
 
 
 def _cosine_formula(low: float, peak: float, rate: float, origin: float) -> Formula:
+    """Exact formula of a cosine; constant if it does not turn."""
     if rate == 0:
         return Constant(peak)
     return Cosine(low + 0.5 * (peak - low), 0.5 * (peak - low), rate, origin)
 
 
 def _build_cosine(a: Arguments) -> Built:
+    """CosineWithWarmUpLR: warm-up, then a cosine to the final rate."""
     warm, total = a.warmup(), a.total()
     length = max(1, total - warm.steps)
     ratio, given = a.optional("decay_ratio"), a.count("decay_steps")
@@ -276,6 +285,7 @@ def _cut(regions: list[Region], end: float) -> list[Region]:
 
 
 def _build_restarts(a: Arguments) -> Built:
+    """CosineWithRestartsAndWarmUpLR: warm-up, then several half cosines."""
     warm, total = a.warmup(), a.total()
     length = max(1, total - warm.steps)
     given = a.count("decay_steps")
@@ -331,7 +341,7 @@ def _build_restarts(a: Arguments) -> Built:
 
 
 def _switch(reached: Callable[[int], bool], ideal: float) -> int:
-    """The first whole step for which `reached`, near the ideal one: float32 can miss it by a few."""
+    """First whole step at which a condition holds, near the ideal one: float32 can be off by some steps."""
     reach = 4 + int(ideal * 1e-5)
     low, high = math.floor(ideal) - reach, math.ceil(ideal) + reach
     while high - low > 1:
@@ -341,6 +351,7 @@ def _switch(reached: Callable[[int], bool], ideal: float) -> int:
 
 
 def _cool_down(a: Arguments) -> Built:
+    """ConstantWithCoolDownLR: warm-up, hold, cosine decay and a final phase of constant rates."""
     warm = a.warmup()
     ratio, given = a.optional("decay_ratio"), a.count("decay_steps")
     if given is None:
@@ -381,6 +392,7 @@ def _cool_down(a: Arguments) -> Built:
 
 
 def _stable_decay(a: Arguments) -> Built:
+    """WarmUpStableDecayLR: warm-up, hold, then a line that does not stop at its end."""
     warm, total, start = a.warmup(), a.total(), a.steps("decay_start")
     final = a.number("lr_end")
     if not warm.peak > final:
@@ -417,6 +429,7 @@ def _stable_decay(a: Arguments) -> Built:
 
 
 def _cosine_annealing(a: Arguments) -> Built:
+    """CosineAnnealingLR: a cosine that rises again after its length."""
     peak, final, length = a.number("base_lr"), a.number("eta_min"), a.count("t_max") or 0
     if length < 1:
         raise a.refuse(say.not_positive(name="t_max", value=length))
@@ -431,6 +444,7 @@ def _cosine_annealing(a: Arguments) -> Built:
 
 
 def _warm_restarts(a: Arguments) -> Built:
+    """CosineAnnealingWarmRestarts: cosines with restarts of growing length."""
     peak, final = a.number("base_lr"), a.number("eta_min")
     first, factor = a.count("t_0") or 0, a.count("t_mult") or 0
     if first < 1 or factor < 1:
@@ -477,6 +491,7 @@ def _warm_restarts(a: Arguments) -> Built:
 
 
 def _layer_wise(a: Arguments) -> Built:
+    """LearningRateWiseLayer: another schedule times a constant scale."""
     base, scale = a.values["base_lr"], a.number("lr_scale")
     if not isinstance(base, Inner):
         raise a.refuse(say.base_must_be_schedule())
@@ -498,6 +513,7 @@ def _layer_wise(a: Arguments) -> Built:
 
 
 def _scale_formula(formula: Formula, by: float) -> Formula:
+    """Formula times a factor."""
     if isinstance(formula, Constant):
         return Constant(formula.level * by)
     if isinstance(formula, Line):
@@ -565,7 +581,7 @@ def arguments_of(version: str = DEFAULT_STATIC) -> dict[str, dict[str, object]]:
 
 
 def ignored_arguments(type_name: str, names: Iterable[str], version: str) -> list[str]:
-    """The keys of an `lr_schedule` section that have no effect on that class."""
+    """Keys of an `lr_schedule` section that have no effect on its class."""
     accepted = arguments_of(version).get(canonical_type(type_name, version))
     return [] if accepted is None else [name for name in names if name not in accepted and name not in _TRAINER]
 
@@ -605,24 +621,24 @@ class Arguments:
                 raise _wrong_type_error(name, value, say.whole_number())
 
     def number(self, name: str) -> float:
-        """A number as it is, an integer staying one."""
+        """Number as given; whole numbers stay integers."""
         value = self.values[name]
         if not isinstance(value, (int, float)):
             raise _wrong_type_error(name, value, say.number())
         return value
 
     def optional(self, name: str) -> float | None:
-        """A number or None."""
+        """Number, or None if unset."""
         value = self.values[name]
         return value if isinstance(value, (int, float)) else None
 
     def count(self, name: str) -> int | None:
-        """A whole number or None."""
+        """Whole number, or None if unset."""
         value = self.values[name]
         return value if isinstance(value, int) else None
 
     def total(self) -> int:
-        """`total_steps`, without which most classes fail."""
+        """Value of `total_steps`, which most classes require."""
         total = self.count("total_steps")
         if total is None:
             raise UndecidedError((problem(say.missing, what=say.run_length(), remedy=say.give_dataset_size()),))
@@ -643,13 +659,13 @@ class Arguments:
         return int(self.total() * ratio)
 
     def refuse(self, why: Words) -> UndecidedError:
-        """The error for arguments that the class does not take."""
+        """Error for arguments that the class rejects."""
         return UndecidedError(
             (problem(say.refused, framework="MindSpore Transformers", why=say.of_class(type=self.type, why=why)),)
         )
 
     def warmup(self) -> WarmUp:
-        """The warm-up phase, which all classes of MindSpore Transformers' own share."""
+        """Warm-up phase, common to all classes of MindSpore Transformers."""
         steps = self.steps("warmup")
         ratio = self.optional("warmup_ratio")
         because = None
@@ -690,13 +706,13 @@ class WarmUp(NamedTuple):
         return single(single(self.initial) + single(single(self.peak - self.initial) * done))
 
     def regions(self) -> list[Region]:
-        """The warm-up as a formula."""
+        """Regions with the warm-up's formula."""
         if self.steps == 0:
             return [Region(0, Constant(self.rate(-1.0)))] if self.divides_by_zero else []
         return [Region(self.steps, Line(self.initial, (self.peak - self.initial) / self.steps, 0.0))]
 
     def traits(self, shape: str, end: float | None, final: float | None, hold_end: float | None = None) -> Traits:
-        """The landmarks, given what comes after the warm-up."""
+        """Landmarks of a schedule, completed by those of its later phases."""
         initial = self.initial if self.steps else self.peak
         hold = self.steps if hold_end is None and end is not None else hold_end
         return Traits(shape, self.peak, initial, self.steps, end, final, hold, warmup_note=self.because)

@@ -32,7 +32,7 @@ class Edit(NamedTuple):
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> str | None:
-    """The text after all edits, those at one place in their order; None where two of them overlap."""
+    """Text after all edits; None if two of them overlap."""
     newline = "\r\n" if "\r\n" in text else "\n"
     distinct = list(dict.fromkeys((edit.start, edit.end, edit.text) for edit in edits))
     ordered = sorted(distinct, key=lambda edit: (edit[0], edit[1]))
@@ -82,7 +82,7 @@ class ScriptEditor:
             yield from self.give(key, target.flag, list(target.raw or ()))
 
     def give(self, key: str, flag: str, words: list[str]) -> Iterator[Edit]:
-        """Edits after which an argument is given with these words."""
+        """Edits that give an argument these values."""
         setting = self.config.settings.get(key)
         if setting is None or setting.origin != "explicit":
             yield from self._append(flag, words, key)
@@ -90,7 +90,7 @@ class ScriptEditor:
             yield from self._change_argument(written, flag, words, key)
 
     def drop_at(self, span: Span) -> Iterator[Edit]:
-        """Edits after which a word of the launch is not given; a flag goes with the words behind it."""
+        """Edits that remove a word of the launch; a flag goes with its values."""
         for place, argument in enumerate(self.arguments):
             if argument.span[:2] != span[:2] or argument.span.file is not None or not argument.resolved:
                 continue
@@ -106,7 +106,7 @@ class ScriptEditor:
             return
 
     def _change_argument(self, written: _WrittenArgument, name: str, words: list[str], key: str) -> Iterator[Edit]:
-        """Edits after which an argument that is given has other words."""
+        """Edits that change the words of a given argument."""
         flag = written.flag
         if "=" in flag.text and not written.words and len(words) == 1:
             yield self._replace_word(flag.span, f"{flag.text.partition('=')[0]}={words[0]}", key)
@@ -125,7 +125,7 @@ class ScriptEditor:
             yield Edit(start, end, " ".join(quote_word(word) for word in words), key)
 
     def drop(self, key: str) -> Iterator[Edit]:
-        """Edits after which the argument is not given."""
+        """Edits that remove an argument."""
         setting = self.config.settings.get(key)
         written = None if setting is None or setting.origin != "explicit" else self._find_argument(setting)
         if written is None:
@@ -147,7 +147,7 @@ class ScriptEditor:
     # --- where an argument stands ---
 
     def _find_argument(self, setting: Setting) -> _WrittenArgument | None:
-        """The last place where the argument is given, which is the one that counts."""
+        """Last occurrence of an argument, which is the effective one."""
         span = setting.span
         if span is None or span.file is not None:
             return None
@@ -173,6 +173,7 @@ class ScriptEditor:
         return True
 
     def _words(self, written: _WrittenArgument, words: list[str], key: str) -> Iterator[Edit]:
+        """Edits that replace an argument's words, in the variable that holds them if necessary."""
         beside = self._is_adjacent(written)
         for old, new in zip(written.words, words, strict=True):
             if old.text == new:
@@ -186,7 +187,7 @@ class ScriptEditor:
             yield Edit(used.start(1), used.end(1), quote_word(new), key)
 
     def _replace_word(self, span: Span, word: str, key: str) -> Edit:
-        """Another word in the quotes that stand there, where they can hold it."""
+        """Edit of one word, keeping its quotes if they can hold the new text."""
         inner, outer = self.source.offsets(span), self._outer(span)
         quote = self.source.text[outer[0]] if inner != outer else ""
         if quote and not set(word) & set("'" if quote == "'" else '"\\$`'):
@@ -204,6 +205,7 @@ class ScriptEditor:
     # --- a new argument, an argument less ---
 
     def _append(self, flag: str, words: list[str], key: str) -> Iterator[Edit]:
+        """Edits that add an argument, next to a related one or after the program's name."""
         new = " ".join([flag, *(quote_word(word) for word in words)])
         if any(not PLAIN_WORD.fullmatch(word) for word in words) and (place := self._behind_script()) is not None:
             # Inside a variable's text quotes would be part of the word; on the command line they are quotes.
@@ -214,7 +216,7 @@ class ScriptEditor:
             yield self._next_to(self.arguments[place], place, new, key)
 
     def _behind_script(self) -> int | None:
-        """The place behind the program's name in the launch; None if the text does not have it."""
+        """Text position after the program's name; None if the text does not contain it."""
         launch = self.config.launch
         if launch is None or launch.script is None or launch.span.file is not None:
             return None
@@ -232,6 +234,7 @@ class ScriptEditor:
         return text[place:stop].strip(), stop - (text[stop - 1] == "\r")
 
     def _next_to(self, argument: Argument, place: int, new: str, key: str) -> Edit:
+        """Edit that adds words beside an argument, in the line style around it."""
         start, end = self._outer(argument.span)
         following = list(takewhile(lambda word: not word.text.startswith("--"), self.arguments[place + 1 :]))
         end = self._end_of_values(argument, following, end)
@@ -248,13 +251,14 @@ class ScriptEditor:
         return Edit(start, start, f"{new} ", key)
 
     def _end_of_values(self, argument: Argument, following: Sequence[Argument], end: int) -> int:
-        """Where the values of an argument end; `end` is where the argument itself does."""
+        """Text position at which an argument's values end."""
         used = _VARIABLE.match(self.source.text, end)
         if following and self._is_adjacent(_WrittenArgument(argument, tuple(following))):
             return self._outer(following[-1].span)[1]
         return used.end(1) if following and used is not None else end
 
     def _remove_argument(self, start: int, end: int, key: str) -> Edit:
+        """Edit that deletes an argument, with its line if nothing else is on it."""
         text = self.source.text
         first = text.rfind("\n", 0, start) + 1
         stop = text.find("\n", end)
@@ -275,7 +279,7 @@ _paths: list[tuple[YamlDocument, dict[tuple[object, ...], str]]] = []
 
 
 def _paths_of(document: YamlDocument) -> dict[tuple[object, ...], str]:
-    """The path of each node of a document, by the whole place of its key or value and by where that begins."""
+    """Path of each node by the place of its key or value."""
     for held, paths in _paths:
         if held is document:
             return paths
@@ -290,7 +294,7 @@ def _paths_of(document: YamlDocument) -> dict[tuple[object, ...], str]:
 
 
 def _nodes_of(document: YamlDocument) -> Iterator[tuple[str, Node]]:
-    """The nodes below the root with their paths; what an alias stands for has a path of its own."""
+    """All nodes with their paths; aliases count under their own path."""
     waiting: list[tuple[str, Node]] = [("", document.root)] if document.root else []
     while waiting:
         path, node = waiting.pop()
@@ -315,7 +319,7 @@ class YamlEditor:
         """The last names of the keys that are dropped, by the path of their section."""
 
     def real(self, key: str) -> str:
-        """The key with a callback's place in the file's list; as it is where there is none."""
+        """Key with the callback's index in this file."""
         if "{" not in key:
             return key
         section, _, rest = key.partition("{")
@@ -324,7 +328,7 @@ class YamlEditor:
         return key if place is None else f"{section}[{place}]{tail}"
 
     def put(self, key: str, value: Value) -> Iterator[Edit]:
-        """Edits after which `key` has this value; none where it has it already or cannot be edited."""
+        """Edits that set a key; none if it is set so already or cannot be edited."""
         path = self.real(key)
         if "{" in path:
             self._new_callback(key, value)
@@ -336,12 +340,12 @@ class YamlEditor:
             yield from self._replace(node, key, value)
 
     def path_at(self, span: Span) -> str | None:
-        """The path of the key or the value that stands at a place, which may be the first key of its section."""
+        """Path of the key or value at a text position."""
         paths = _paths_of(self.document)
         return paths.get(span[:4]) or paths.get(span[:2])  # the whole place, else where it begins
 
     def rename(self, key: str, name: str, value: Value) -> Iterator[Edit]:
-        """Edits after which the entry of `key` is called `name` and has this value."""
+        """Edits that rename a key and set its value."""
         node = self.document.find(key)
         if node is None or node.key_span is None:
             return
@@ -350,7 +354,7 @@ class YamlEditor:
             yield from self._replace(node, key, value)
 
     def drop(self, key: str) -> Iterator[Edit]:
-        """Edits after which `key` is not written; its comment stays."""
+        """Edits that remove a key and keep its comment."""
         path = self.real(key)
         node = None if "{" in path else self.document.find(path)
         parent = None if "." not in path else self.document.find(path.rpartition(".")[0])
@@ -366,6 +370,7 @@ class YamlEditor:
         yield from self._drop_lines(node, node.key_span, key)
 
     def _drop_lines(self, node: Node, key_span: Span, key: str) -> Iterator[Edit]:
+        """Edits that delete a key's lines, or only its text if a comment follows."""
         line = self.source.line(key_span.line)
         start = self.source.offset(key_span.line, key_span.column)
         end = self.source.offset(node.span.end_line, node.span.end_column)
@@ -383,7 +388,7 @@ class YamlEditor:
             yield Edit(first, len(self.source.text) if following < 0 else following + 1, "", key)
 
     def remove(self, key: str) -> Iterator[Edit]:
-        """Edits after which a key is gone with its lines, and its section with it if that holds nothing else."""
+        """Edits that delete a key's lines, and its section if that becomes empty."""
         path = key
         while (above := path.rpartition(".")[0]) and (parent := self.document.find(above)) is not None:
             if len(parent.items) > 1:
@@ -403,6 +408,7 @@ class YamlEditor:
     # --- a value that is there ---
 
     def _replace(self, node: Node, key: str, value: Value) -> Iterator[Edit]:
+        """Edits that replace a node's value by another of any kind."""
         if node.anchor is not None and not self.shared:
             return
         kind = "scalar" if node.anchor_span is not None else node.kind
@@ -423,7 +429,7 @@ class YamlEditor:
         yield Edit(start, end, text, key)
 
     def _fold_section(self, node: Node, key: str, value: Value) -> Iterator[Edit]:
-        """One value in place of a section; none if a comment would go with it, or what others refer to."""
+        """Edits that replace a section by one value; none if a comment or anchor would be lost."""
         end = self.source.offsets(node.span)[1]
         if node.kind != "mapping" or node.anchor is not None or node.key_span is None or isinstance(value, dict):
             return
@@ -432,6 +438,7 @@ class YamlEditor:
             yield Edit(colon, end, " " + scalar(value), key)
 
     def _sequence(self, node: Node, key: str, value: list[Value]) -> Iterator[Edit]:
+        """Edits that change a list, entry by entry or as a whole."""
         plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
         if plain and len(node.entries) == len(value):
             yield from self._entries(node.entries, key, value)
@@ -443,12 +450,13 @@ class YamlEditor:
             yield from self._resize_block(node.entries, key, value)
 
     def _entries(self, entries: Sequence[Node], key: str, value: list[Value]) -> Iterator[Edit]:
+        """Edits of list entries that differ."""
         for entry, wanted in zip(entries, value, strict=False):
             if not is_same_yaml(entry.value, wanted):
                 yield Edit(*self.source.offsets(entry.span), self._in_style(entry, wanted), key)
 
     def _resize_block(self, entries: Sequence[Node], key: str, value: list[Value]) -> Iterator[Edit]:
-        """Each entry keeps its line and its comment; lines are added at the end, or taken away there."""
+        """Edits that add or delete lines at the end of a block list."""
         dashes = [self.source.line(entry.span.line)[: entry.span.column - 1] for entry in entries]
         if any(dash.strip() != "-" for dash in dashes) or any(one.span.line != one.span.end_line for one in entries):
             return
@@ -461,7 +469,7 @@ class YamlEditor:
             yield Edit(stop, stop, "".join(f"\n{dashes[-1]}{scalar(one)}" for one in more), key)
 
     def _in_style(self, node: Node, value: Value) -> str:
-        """The value as text, in the quotes that stood there."""
+        """Text of a value in the quotes of the old one."""
         start, _ = self.source.offsets(node.span)
         quote = self.source.text[start : start + 1]
         if isinstance(value, str) and quote in ("'", '"') and value.isprintable() and not set(value) & set("\"'\\"):
@@ -471,6 +479,7 @@ class YamlEditor:
     # --- a value that is not there ---
 
     def _insert(self, path: str, key: str, value: Value) -> None:
+        """Queue a new key for its section; `rest` writes it."""
         steps = list(parse_path(path))
         for depth in range(len(steps) - 1, -1, -1):
             section = self.document.find(tuple(steps[:depth])) if depth else self.document.root
@@ -490,6 +499,7 @@ class YamlEditor:
             return
 
     def _new_callback(self, key: str, value: Value) -> None:
+        """Queue a new callback, or a key of one, for the callback list."""
         section, _, rest = key.partition("{")
         name, _, tail = rest.partition("}")
         listed = self.document.find(section)
@@ -506,7 +516,7 @@ class YamlEditor:
             entry[tail.lstrip(".")] = value
 
     def rest(self) -> Iterator[Edit]:
-        """The edits that write what was not there, each section's keys together, and take out sections left empty."""
+        """Edits that write queued keys by section and remove sections that became empty."""
         yield from self._drop_empty_sections()
         for path, (section, content, key) in self._new.items():
             if section.kind == "sequence":
@@ -517,7 +527,7 @@ class YamlEditor:
                 yield from self._into(section, content, key)
 
     def _drop_empty_sections(self) -> Iterator[Edit]:
-        """Edits that take out the names of sections whose keys are all dropped: the framework refuses an empty one."""
+        """Edits that remove sections without keys, which the framework rejects."""
         written = {".".join(map(str, path)) for path in self._new}
         for path, names in self._dropped.items():
             section = self.document.find(path) if path else None
@@ -532,6 +542,7 @@ class YamlEditor:
                     yield Edit(start, first + len(name), "", path) if remark else Edit(first - 1, following, "", path)
 
     def _into(self, section: Node, content: dict[str, Any], key: str) -> Iterator[Edit]:
+        """Edit that adds keys at the end of an existing section."""
         if section.anchor_span is not None:
             return
         if section.kind == "mapping" and section.flow:
@@ -558,10 +569,12 @@ class YamlEditor:
         yield self._line_after(last, indent, list(block(content, {})), key)
 
     def _line_after(self, number: int, indent: int, lines: list[str], key: str) -> Edit:
+        """Edit that inserts lines after a line."""
         end = self.source.offset(number, len(self.source.line(number)) + 1)
         return Edit(end, end, "".join(f"\n{' ' * max(0, indent)}{line}" for line in lines), key)
 
     def _callback(self, section: str, name: str) -> int | None:
+        """Index of a callback in the file's list; None if absent."""
         listed = self.document.find(section)
         for place, entry in enumerate(() if listed is None else listed.entries):
             if entry.kind == "mapping" and "type" in entry.items and entry.items["type"].value == name:
@@ -574,7 +587,7 @@ def _with_anchor(node: Node, text: str) -> str:
 
 
 def _of_one_line(node: Node) -> bool:
-    """True if a value stands beside its key as a whole, and nothing else refers to it."""
+    """True if a value is on its key's line and nothing else refers to it."""
     if node.anchor is not None or node.anchor_span is not None or node.key_span is None:
         return False
     return node.key_span.line == node.span.end_line and (node.kind == "scalar" or node.flow)

@@ -81,7 +81,7 @@ class Sides:
         self.words = {"target": TITLES[framework], "version": version}
 
     def source_of(self, row: Row) -> Side | None:
-        """The source's own side of a row; a model's description has no keys that anything goes back to."""
+        """Source framework's side of a row; None for a model's `config.json`, which has no keys to return to."""
         if self.config.framework == "huggingface":
             return _DESCRIBED
         return row.side(self.source_side, self.config.framework_version)
@@ -91,14 +91,14 @@ class Sides:
         return row.side(self.side, self.version)
 
     def field(self, field: FieldName) -> Value:
-        """A field as it will be on the other side: the recipe's value, or the one that is written in its place."""
+        """Value of a field on the target: the recipe's, or the one written instead."""
         misfit = self.misfits.get(field)
         if misfit is not None and misfit.given != "required":
             return misfit.given
         return self.recipe.value(field)
 
     def table_text(self, en: str, zh: str) -> Words:
-        """A text of the tables, with the names and the recipe fields that it asks for."""
+        """Table text with names and field values filled in."""
         names = [part.split("}", 1)[0] for part in en.split("{")[1:]]
         fields = {name: shown_value(self.recipe.value(field_named(name))) for name in names if "." in name}
         for name, word in {**self.words, **fields}.items():
@@ -112,7 +112,7 @@ class Sides:
         return not name.startswith("resolved.") and not any(one in self.known for one in name.split("|"))
 
     def foreign_flag(self, keys: tuple[str, ...]) -> str | None:
-        """The first written argument among these that the source's version of Megatron-LM does not know."""
+        """First written argument that the source's Megatron-LM version does not know."""
         if self.config.framework != "megatron":
             return None
         arguments = catalog(self.config.framework_version, fork_of(self.config)).by_dest
@@ -172,19 +172,19 @@ class FieldCase:
         return self.is_explicit() or self.matters()
 
     def counts(self) -> bool:
-        """True for a written value, and for one that numbers depend on."""
+        """True if the value is written or changes numbers."""
         return self.is_explicit() or self.impact == "numerics"
 
     def is_unsupported(self) -> bool:
-        """True if the row's class says that the target cannot have the source's value."""
+        """True if the table says that the target cannot express the value."""
         return self.row.loss == "unsupported"
 
     def matters(self) -> bool:
-        """True if a default of the source is worth a line: it is a value there, and something depends on it."""
+        """True if a default of the source deserves a line in the report."""
         return bool(self.entry.keys) and self.entry.value is not None and self.impact != "none"
 
     def is_default(self) -> bool:
-        """True for the value that both frameworks have if nothing is written."""
+        """True if the value is the field's default."""
         return is_same(self.entry.value, self.default)
 
     def is_done_unasked(self) -> bool:
@@ -197,7 +197,7 @@ class FieldCase:
         return "absent" in side.options and is_same(value, side.options["absent"])
 
     def is_changed_by_another(self) -> bool:
-        """True if another written argument gives the field a value that changes numbers and that is not the default."""
+        """True if another written argument changes the field in a way that affects numbers."""
         set_by_another = self.entry.origin == "derived" and not self.is_default()
         return set_by_another and self.impact == "numerics" and self.target is not None
 
@@ -210,7 +210,7 @@ class FieldCase:
         )
 
     def is_open(self) -> bool:
-        """True for an undecided value that is written, or that numbers depend on and no caveat speaks of.
+        """True for an undecided value that is written or affects numbers.
 
         A caveat that is about this field, and calls it open itself, says more.
         """
@@ -220,23 +220,23 @@ class FieldCase:
         return not self.entry.decided and (self.is_explicit() or (self.impact == "numerics" and caveat is None))
 
     def is_open_by_itself(self) -> bool:
-        """As `is_open`, of a value that the written side would have to have by itself."""
+        """True for an undecided value that the target would need to set by itself."""
         return not self.entry.decided and self.caveat is None and self.counts()
 
     def is_alias(self) -> bool:
-        """True if another argument, which is translated, holds the same value."""
+        """True if another, translated argument holds the same value."""
         if self.source is None or self.source.lens != "alias_of":
             return False
         other = self.sides.config.settings.get(str(self.source.options.get("of")))
         return other is not None and is_same(other.value, self.entry.value)
 
     def is_neutral(self) -> bool:
-        """True if the source says with a key of its own no more than the default."""
+        """True if the source has a key for the field and its value is the default."""
         told = self.source is not None and self.source.lens != "nothing"
         return told and self.entry.decided and self.is_default()
 
     def returns_by_default(self) -> bool:
-        """True if a value that is not written comes back by itself, as the source's own default."""
+        """True if an unwritten value returns as the source's own default."""
         if write_mode(self.row, self.source) == "always":
             return False
         config = self.sides.config
@@ -250,11 +250,11 @@ class FieldCase:
         )
 
     def is_read_by_target(self) -> bool:
-        """True unless the written side has no such field, or the file's frame alone says it."""
+        """True unless the target has no such field or only the file's frame sets it."""
         return self.target is not None and write_mode(self.row, self.target) != "never"
 
     def returns_from_fixed(self) -> bool:
-        """True if the source can only mean its own value, even if it is told the value that the target always has."""
+        """True if the source can only mean its value, given the target's constant."""
         source, sides = self.source, self.sides
         if source is None or source.fixed is not None or len(self.row.fields) > 1 or not self.entry.decided:
             return False
@@ -270,7 +270,7 @@ class FieldCase:
         return self.taken is not None and self.counts()
 
     def is_written_in_full(self) -> bool:
-        """True if a field with a caveat is still written down, and is then read back as it was."""
+        """True if a field with a caveat is written and reads back unchanged."""
         caveat = self.caveat
         return (
             caveat is not None
@@ -280,7 +280,7 @@ class FieldCase:
         )
 
     def is_unsayable(self) -> bool:
-        """True if the written version cannot say a value that is not the default."""
+        """True if the target version cannot express a value other than the default."""
         return self.is_missing and not self.is_default()
 
     def is_nobodys(self) -> bool:
@@ -292,7 +292,7 @@ class FieldCase:
         return is_same(self.back, self.wanted)
 
     def is_other_value_of_one_key(self) -> bool:
-        """True if the one key of the row says that it holds another value, and the row has words for it."""
+        """True if the row's single key holds another value and the row has a text for it."""
         told = len(self._target_keys()) == 1 and (bool(self.keys) or self.is_explicit())
         has_text = self.row.en and self.entry.decided and self.entry.value is not None
         return bool(told and not self.is_read_back_equal() and has_text)
@@ -313,7 +313,7 @@ class FieldCase:
         return () if side is None else side.keys
 
     def is_left_to_user(self) -> bool:
-        """True for a value that is open, or that follows a length which is."""
+        """True if the value is undecided or follows an undecided length."""
         return self.length_text() is not None or self.is_open()
 
     def is_misfit(self) -> bool:
@@ -321,21 +321,21 @@ class FieldCase:
         return self.misfit is not None and self.sides.family is not None
 
     def is_value_written_in_full(self) -> bool:
-        """As `is_written_in_full`, of a field that has a value."""
+        """True if a set field with a caveat is written and reads back unchanged."""
         return self.is_written_in_full() and self.entry.value is not None
 
     def is_lost(self) -> bool:
-        """True if the written version cannot say a value that counts."""
+        """True if the target version cannot express a value that matters."""
         return self.is_unsayable() and (
             self.is_explicit() or (self.impact == "numerics" and self.entry.value is not None)
         )
 
     def is_silent(self) -> bool:
-        """True for a default that cannot be said, and for a member of a row that is nobody's."""
+        """True for a default that cannot be expressed and needs no line."""
         return self.is_unsayable() or (not self.keys and self.is_nobodys())
 
     def is_other_number(self) -> bool:
-        """True if the one key of the row says another value, and numbers depend on it."""
+        """True if the row's single key holds another value and numbers depend on it."""
         return self.is_other_value_of_one_key() and self.impact == "numerics"
 
     def is_made_explicit(self) -> bool:
@@ -343,7 +343,7 @@ class FieldCase:
         return bool(self.keys) and not self.is_nobodys()
 
     def impact_without_place(self) -> Impact:
-        """The field's impact; none if the file's frame alone says it, and no way leads back."""
+        """Impact of a field without a key on the target; none if the frame alone sets it."""
         is_frame = write_mode(self.row, self.target) == "never" and self.row.loss == "one-way"
         return "none" if is_frame else self.impact
 
@@ -354,15 +354,15 @@ class FieldCase:
     # --- texts ---
 
     def no_text(self) -> Words:
-        """Of a default that is written as it was."""
+        """Empty text: the default is written unchanged."""
         return Words("", "")
 
     def no_effect_text(self) -> Words:
-        """Of a field that counts in this run on neither side."""
+        """Text for a field without effect on either side."""
         return say.no_effect()
 
     def contained_text(self) -> Words:
-        """Of an argument whose value another one holds."""
+        """Text for an argument whose value another one includes."""
         return say.contained_in_others()
 
     def length_text(self) -> Words | None:
@@ -408,7 +408,7 @@ class FieldCase:
         return say.always_uses(target=self.sides.words["target"], given=shown_value(given))
 
     def unsayable_text(self) -> Words:
-        """Of a value for which the version has no argument, or which its argument does not take."""
+        """Text for a value that the target version's arguments cannot express."""
         if self.row.en and self.row.loss == "unsupported":
             return self.row_text()
         if any(self.sides.has_no_argument(name) for name in self._target_keys()):
@@ -427,12 +427,12 @@ class FieldCase:
         return say.no_class_expresses_it(**self.sides.words, family=family, given=given)
 
     def taken_text(self) -> Words:
-        """Of a key that says another field."""
+        """Text for a key that already sets another field."""
         assert self.taken is not None
         return say.key_is_taken(key=self.taken, other=self.sides.settings[self.taken].fields[0])
 
     def source_text(self) -> Words:
-        """The remark of the source's side of the row, if it has one."""
+        """Remark of the source's side of the row, if any."""
         if self.source is None:
             return Words("", "")
         return self.sides.table_text(*(str(self.source.options.get(language, "")) for language in ("en", "zh")))
@@ -521,7 +521,7 @@ DECISIONS: Mapping[Stage, tuple[Decision, ...]] = {
 
 
 def decide(case: FieldCase) -> ReportRow | None:
-    """The report's row for a field; None if there is nothing to say."""
+    """Report row for a field by the ordered table of cases; None if no line is needed."""
     decision = next((one for one in DECISIONS[case.stage] if one.applies(case)), NOTHING_TO_SAY)
     if decision is NOTHING_TO_SAY:
         return None
@@ -554,7 +554,7 @@ def placeholder_in(value: Value) -> str | None:
 
 
 def write_mode(row: Row, side: Side | None) -> Value:
-    """When a side is written: the row's word for it, or the side's own."""
+    """Condition under which a side is written: the side's own, else the row's."""
     return row.write if side is None else side.options.get("write", row.write)
 
 
@@ -568,5 +568,5 @@ def is_same(one: Value, other: Value) -> bool:
 
 
 def shown_value(value: Value) -> str:
-    """A value as the report's sentences have it."""
+    """Value as text in the report's sentences."""
     return "none" if value is None else str(value).lower() if isinstance(value, bool) else plain(value)

@@ -79,7 +79,7 @@ def megatron_text(translation: Translation, *, comments: bool = True, language: 
 
 
 def _written_arguments(translation: Translation, language: Language) -> list[tuple[str, list[str], str]]:
-    """Each argument: the bash array that it goes into, its words, its comment; also what the program needs besides."""
+    """Arguments with target array, words and comment, including those the program requires."""
     fork = translation.fork
     known = catalog(translation.version, translation.fork).by_dest
     found: list[tuple[str, list[str], str]] = []
@@ -124,14 +124,14 @@ def _title(translation: Translation) -> str:
 
 
 def _of_fork(fork: Dialect, settings: Sequence[TargetSetting]) -> list[TargetSetting]:
-    """The settings in a fork's own words, where it has others than Megatron-LM's."""
+    """Settings renamed to a fork's own arguments where it has them."""
     given = {setting.key: setting for setting in settings}
     written = fork.to_fork_arguments({key: setting.value for key, setting in given.items()})
     return [given[one.of]._replace(key=one.key, value=one.value) for one in written]
 
 
 def words_of(fact: ArgumentFact, value: Value) -> list[str]:
-    """The flag of an argument that is given, and its words."""
+    """Command-line words of an argument: its flag and values."""
     option = fact.options[0]
     if fact.action in ("true", "false"):
         return [option]
@@ -168,14 +168,14 @@ def _pattern(entries: list[Value]) -> str:
 
 
 def quote_word(word: str) -> str:
-    """A word as bash reads it back, in quotes if it needs them."""
+    """Word quoted for bash if necessary."""
     if PLAIN_WORD.fullmatch(word):
         return word
     return "'" + word.replace("'", "'\\''") + "'"
 
 
 def devices_of(recipe: Recipe) -> int:
-    """The number of devices that a run needs: its own, or else the least that all its parallel sizes divide."""
+    """Number of devices of a run: its own, else the least that its parallel sizes allow."""
     size = recipe.value("parallel.world_size")
     if isinstance(size, int) and size > 0:
         return size
@@ -188,6 +188,7 @@ def devices_of(recipe: Recipe) -> int:
 
 
 def _nodes_and_gpus(world: int) -> tuple[int, int]:
+    """Number of nodes and of GPUs on each."""
     if world <= GPUS_PER_NODE or world % GPUS_PER_NODE:
         return 1, world
     return world // GPUS_PER_NODE, GPUS_PER_NODE

@@ -61,7 +61,7 @@ def mindformers_text(translation: Translation, *, comments: bool = True, languag
 
 
 def title_of_text(translation: Translation) -> Words:
-    """The first line of a written YAML: the version that it is for, by which it is read again, and its source."""
+    """First comment line of a written YAML: its version and source."""
     source = visible(translation.source.rsplit("/", 1)[-1]) or say.standard_input()
     return say.written_yaml(title=title_of("mindformers", translation.version), graph=translation.graph, source=source)
 
@@ -95,6 +95,7 @@ def mindformers_document(translation: Translation) -> tuple[dict[str, Any], dict
 
 
 def _callback_rank(key: str) -> int:
+    """Sort key that orders callbacks as the framework's examples do."""
     order = ("MFLossMonitor", _BALANCING, "CheckpointMonitor", "TrainCallBack")
     name = key.partition("{")[2].partition("}")[0]
     return order.index(name) if name in order else len(order)
@@ -111,6 +112,7 @@ def _recipe_value(translation: Translation, field: FieldName) -> Value:
 
 
 def _comments_by_name(translation: Translation, names: Mapping[str, str]) -> dict[str, str]:
+    """Comment of each written key."""
     found: dict[str, str] = {}
     for setting in translation.settings:
         if setting.notes and setting.key in names:
@@ -124,7 +126,7 @@ _LISTED = re.compile(r"(.*?)((?:\[\d+\])+)")
 
 
 def put(document: dict[str, Any], path: str, value: Any) -> None:
-    """Put `value` at a path like `callbacks[0].type`; what stands in the way and is no section makes room."""
+    """Set `value` at a path like `callbacks[0].type`, creating sections as needed."""
     steps = [step for name in path.split(".") for step in _path_steps(name)]
     place: Any = document
     for step, following in pairwise(steps):
@@ -139,7 +141,7 @@ def _path_steps(name: str) -> list[str | int]:
 
 
 def _descend(place: Any, step: str | int, empty: Any) -> Any:
-    """The value at a step, if it can hold the next one; otherwise an empty one."""
+    """Value at a step of a path, replaced by an empty container if it cannot hold the next step."""
     _extend(place, step)
     found = place[step] if isinstance(step, int) else place.get(step)
     if not isinstance(found, type(empty)):

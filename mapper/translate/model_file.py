@@ -51,14 +51,14 @@ class _Candidate(NamedTuple):
 
     @property
     def lost_fields(self) -> int:
-        """The number of the network's fields that it has otherwise, or leaves open."""
+        """Number of network fields that this candidate changes or leaves open."""
         parted = ("different", "undecided")
         own = (one for one in self.rows if one.field is not None and not one.field.startswith(COMPUTED))
         return sum(one.status in parted and one.impact == "numerics" for one in own)
 
 
 def model_file(config: Config) -> ModelFile:
-    """The `config.json` of a run's network, and what became of everything the run says."""
+    """Hugging Face `config.json` of a run's network, with a report on everything the run sets."""
     from ...mappings.huggingface_compiled import WRITTEN
 
     recipe = recipe_of(config)
@@ -90,7 +90,7 @@ class _Fields:
         return None if entry is None else entry.value
 
     def answer(self, expression: Callable[[Any], Any]) -> object:
-        """The value of an expression over the fields; none if JSON has no such number, as `nan`."""
+        """Value of an expression over the fields; unset if JSON cannot represent it."""
         from json import dumps
 
         try:
@@ -102,6 +102,7 @@ class _Fields:
 
 
 def _candidate_of_family(recipe: Recipe, family: str, rows: tuple[tuple[str, Callable[[Any], Any]], ...]) -> _Candidate:
+    """`config.json` of one family for a recipe, read back and compared."""
     from json import dumps
 
     from ...schemas.huggingface.facts_compiled import FACTS
@@ -120,7 +121,7 @@ def _candidate_of_family(recipe: Recipe, family: str, rows: tuple[tuple[str, Cal
 
 
 def _rows(config: Config, recipe: Recipe, made: _Candidate) -> Iterator[ReportRow]:
-    """Rows for every field of the network, then for keys that are no part of it."""
+    """Report rows for network fields, then for keys outside the network."""
     rows = [row for one in made.rows if (row := _row(recipe, made, one)) is not None]
     rows += _lost_rows(recipe, made)
     rows += _without_field(recipe)
@@ -133,7 +134,7 @@ def _rows(config: Config, recipe: Recipe, made: _Candidate) -> Iterator[ReportRo
 
 
 def _without_field(recipe: Recipe) -> Iterator[ReportRow]:
-    """Keys that no field takes up and that may change what is computed: nobody knows that they leave the network be."""
+    """Report rows for keys without a field that may change the computation."""
     for entry in recipe.unmapped:
         if entry.impact != "none":
             status: Status = "dropped" if entry.decided else "unresolved"
@@ -146,7 +147,7 @@ def _keys_of(recipe: Recipe, name: str) -> tuple[str, ...]:
 
 
 def _row(recipe: Recipe, made: _Candidate, one: Difference) -> ReportRow | None:
-    """The row of one field; None for one that only the run has, and for one that follows from others."""
+    """Report row of a field; None if only the run has it or it follows from others."""
     name = one.field
     if name is None or name.startswith(COMPUTED) or one.status not in _STATUS:
         return None
@@ -186,7 +187,7 @@ OF_ITS_FILE = frozenset(
 
 
 def with_model(base: Recipe, model: Recipe) -> Recipe:
-    """The run of `base` with the network of `model`; what the network is made of is known by both files' keys."""
+    """Recipe of `base` with the network fields of `model`."""
     fields: dict[FieldName, RecipeValue] = {
         name: entry for name, entry in base.fields.items() if not name.startswith(COMPUTED) and name not in OF_ITS_FILE
     }

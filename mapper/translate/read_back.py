@@ -46,13 +46,13 @@ _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
 
 
 def text_of(translation: Translation, *, comments: bool = True, language: Language = "en") -> str:
-    """The file that the target framework reads, its comments in a language."""
+    """Target file's text with comments in a language."""
     write = megatron_text if translation.target_framework == "megatron" else mindformers_text
     return write(translation, comments=comments, language=language)
 
 
 def read_back(translation: Translation, source: Config, besides: tuple[ReportRow, ...] = ()) -> Translation:
-    """The translation with what was read back, rows for what the target's defaults decide, and what no row names.
+    """Translation completed by what the written text reads back as.
 
     Where the source was written for this comparison, `besides` are the rows of the report of that.
     """
@@ -91,12 +91,12 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
 
 
 def is_described(translation: Translation, source: Config) -> bool:
-    """True if the network is that of a `config.json`, and the source's own keys say nothing of it."""
+    """True if the network comes from a `config.json` and the source's own keys are silent on it."""
     return source.framework == "huggingface" or translation.model is not None
 
 
 def require_said(*translations: Translation) -> None:
-    """Refuse to write where what was written, read back, is something else than the report says."""
+    """Raise an error if the written text reads back differently from the report."""
     unsaid = {name: entry for one in translations for name, entry in _unsaid_by_field(one)}
     if not unsaid:
         return
@@ -114,7 +114,7 @@ def _unsaid_by_field(translation: Translation) -> Iterator[tuple[str, Difference
 
 
 def as_read(translation: Translation, text: str) -> Config:
-    """The configuration that the target's framework reads in a text that was written for it."""
+    """Configuration that the target framework reads from a written text."""
     if translation.target_framework == "megatron":
         from ...schemas.reader import config_of
 
@@ -129,12 +129,12 @@ def as_read(translation: Translation, text: str) -> Config:
 
 
 def _no_other(path: str) -> SourceText:
-    """Refuse other files: the written text is not on the disk, and nothing beside it is read."""
+    """Refuse to open any other file while reading the written text."""
     raise UnreadableError(diagnose(say_reading.missing(path=path), path))
 
 
 def _reweigh(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
-    """A row that takes another value for a loss, where all that the field feeds came out the same on both sides."""
+    """Report row whose loss is lifted, because all computed quantities of the field are equal."""
     if row.field is None or row.status not in _LOST or row.impact != "numerics":
         return row
     quantity = settling_quantity(row.field, source, target)
@@ -148,14 +148,14 @@ def _reweigh(row: ReportRow, source: Recipe, target: Recipe) -> ReportRow:
 
 
 def _undecided_fields(entries: Iterable[Difference]) -> Iterator[FieldName]:
-    """The fields that count in these runs and cannot be compared."""
+    """Relevant fields that cannot be compared."""
     for entry in entries:
         if entry.field is not None and entry.status == "undecided" and entry.counts is not False:
             yield entry.field
 
 
 def unreported_differences(translation: Translation, entries: Iterable[Difference]) -> Iterator[Difference]:
-    """The fields that are not the same in the written file and that the report says nothing else of."""
+    """Fields that differ in the written file without a line in the report."""
     carried = {row.field: row.carried for row in translation.rows}
     written = {row.field for row in translation.rows if row.target}
     inexact = {row.field for row in translation.rows if row.status in ("approximate", "conditional")}
@@ -169,7 +169,7 @@ def unreported_differences(translation: Translation, entries: Iterable[Differenc
 
 
 def _weighs(row: Difference, *, written: bool) -> bool:
-    """True if a difference is worth a word: what is said to be written is, and what numbers hang on."""
+    """True if a difference deserves a line: the value was claimed as written, or numbers depend on it."""
     if row.status == "only-b" or (row.status == "only-a" and not written):
         return row.impact == "numerics"
     return row.impact != "none" or written
@@ -183,7 +183,7 @@ class _Sides(NamedTuple):
     recipes: tuple[Recipe, Recipe]
 
     def keys_behind(self, name: FieldName) -> set[str]:
-        """The keys behind a quantity, in the words of both files and of what they were written from."""
+        """Keys on which a computed quantity depends, in both files."""
         pairs = zip(self.configs, self.recipes, strict=True)
         fed = {key for config, recipe in pairs for key in _feeding_keys(config, recipe, name)}
         first = (row.source for row in self.rows if not fed.isdisjoint(row.target))
@@ -191,7 +191,7 @@ class _Sides(NamedTuple):
 
 
 def _follows(sides: _Sides, difference: Difference) -> bool:
-    """True if a computed quantity is fed by something of which the report says that it is another one.
+    """True if a computed quantity depends on something that the report already lists as changed.
 
     Of a file that its own framework refuses nothing can be computed; why it does not run is said.
     """
@@ -209,7 +209,7 @@ def _follows(sides: _Sides, difference: Difference) -> bool:
 
 
 def _feeding_keys(config: Config, recipe: Recipe, name: FieldName) -> set[str]:
-    """The keys that a computed quantity comes from, and those that the framework works them out from."""
+    """Keys from which a computed quantity is derived, directly or indirectly."""
     entry = recipe.fields.get(name)
     waiting = [] if entry is None else list(entry.keys)
     fed: set[str] = set()
@@ -223,7 +223,7 @@ def _feeding_keys(config: Config, recipe: Recipe, name: FieldName) -> set[str]:
 
 
 def _own_row(translation: Translation, difference: Difference) -> ReportRow | None:
-    """The row of the report for what the target decides where nothing is carried over; None where it would be wrong."""
+    """Report row for a value that the target decides itself; None if no line is right."""
     here, there = difference.a, difference.b
     if difference.field in _BY_CODE:
         words = {
@@ -278,7 +278,7 @@ def _has_no_length(translation: Translation) -> bool:
 
 
 def _is_claimed(translation: Translation, difference: Difference) -> bool:
-    """True if a row says that a value of the source is carried over: a kernel is not where no key is written for it."""
+    """True if a report row claims that the source's value is converted."""
     rows = (row for row in translation.rows if row.field == difference.field and row.value is not None)
     return any(row.target or (row.explicit and difference.impact != "performance") for row in rows)
 
@@ -288,13 +288,14 @@ def _keys_of_found(found: Found | None) -> tuple[str, ...]:
 
 
 def _value_text(found: Found | None) -> str:
-    """A value as JSON; `?` for an absent or undecided one."""
+    """Value in JSON form; `?` if absent or undecided."""
     from json import dumps
 
     return "?" if found is None or not found.decided else dumps(json_value(found.value), ensure_ascii=False)
 
 
 def _side_text(found: Found | None) -> str:
+    """Value with its key or origin; `-` if absent."""
     if found is None:
         return "-"
     return f"{_value_text(found)} ({found.key or found.origin})"

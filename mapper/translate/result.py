@@ -65,19 +65,19 @@ class ReportRow(NamedTuple):
 
     @property
     def defines_model(self) -> bool:
-        """True if the row is about which network it is."""
+        """True if the row's field is part of the network's definition."""
         if self.field is not None:
             return defines_model(self.field)
         return self.impact == "numerics" and any(key.startswith(_MODEL_KEYS) for key in self.source)
 
     @property
     def changes_numbers(self) -> bool:
-        """True if the translated run computes something else, as far as is known, or can only be guessed at."""
+        """True if the translated run computes differently, or might."""
         return self.impact == "numerics" and self.status in ("approximate", "dropped", "unresolved")
 
     @property
     def origin(self) -> str:
-        """True if the source writes it, or has it by default."""
+        """Origin of the value in the source: written or default."""
         return "explicit" if self.explicit else "default"
 
     def proof(self, versions: tuple[str, str] | None, language: Language = "en") -> dict[str, object] | None:
@@ -96,7 +96,7 @@ class ReportRow(NamedTuple):
 
 
 def beyond_fields(config: Config) -> Iterator[ReportRow]:
-    """Rows for the parts of a file that no field holds, and that the other framework is not told.
+    """Report rows for parts of a file that no field represents and the target does not get.
 
     That is what makes it more than the training of a model, and the words of a launch that nobody can read here and
     that may be flags: each could replace any value.
@@ -214,7 +214,7 @@ class Translation(NamedTuple):
 
     @property
     def proved_versions(self) -> tuple[str, str] | None:
-        """Megatron-LM's version and MindSpore Transformers'; None for a dialect that proofs do not speak of."""
+        """Versions of both frameworks for which proofs exist; None for other dialects."""
         source, written = (self.recipe.version, self.recipe.dialect), (self.version, self.dialect)
         if self.target_framework == "megatron":
             source, written = written, source

@@ -35,7 +35,7 @@ _DTYPES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "fl
 
 
 def with_shared_fields(translation: Translation, source: Config, written: Config) -> Translation:
-    """The translation from one framework to the other, its report naming each shared field that differs then."""
+    """Translation with report rows for shared configuration fields that differ afterwards."""
     over = source.framework == "megatron"
     megatron, mindformers = (source, written) if over else (written, source)
     if mindformers.dialect not in _DIALECTS:
@@ -74,7 +74,7 @@ def _differing_values(
 
 
 def _row_that_says(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
-    """The row that says already what becomes of this field."""
+    """Index of the report row that already covers a field."""
     for place, row in enumerate(rows):
         names = row.source if row.field is None else (row.field,)
         if row.status not in _TOLD and any(str(name) in field.about for name in names):
@@ -85,6 +85,7 @@ def _row_that_says(field: SharedField, rows: Sequence[ReportRow]) -> int | None:
 def _own_row(
     translation: Translation, field: SharedField, values: FieldValues, megatron: Config, mindformers: Config
 ) -> ReportRow:
+    """Report row for a shared field that differs between the frameworks' configuration objects."""
     reason = _closing_reason(translation, field) or _reason(translation, field, values, mindformers)
     why = say.no_row_says_why() if reason is None else Words(*reason)
     arguments = [setting.key for setting in _settings(field, megatron) if setting is not None]
@@ -110,7 +111,7 @@ def _own_row(
 
 
 def _closing_reason(translation: Translation, field: SharedField) -> tuple[str, str] | None:
-    """The reason why nothing reads the field: the gate of its recipe field asks for something that the run lacks."""
+    """Reason why the field has no effect: a gate that this run does not pass."""
     reasons = closed_reasons()
     for name in field.about:
         for missing in closing_fields(name, translation.recipe):
@@ -122,7 +123,7 @@ def _closing_reason(translation: Translation, field: SharedField) -> tuple[str, 
 def _reason(
     translation: Translation, field: SharedField, values: FieldValues, mindformers: Config
 ) -> tuple[str, str] | None:
-    """The reason why the difference has no effect in this run; None if nothing is known."""
+    """Reason why the difference has no effect in this run; None if unknown."""
     for reason in field.harmless:
         if (
             reason.covers(mindformers.dialect, mindformers.framework_version)
@@ -155,13 +156,13 @@ def _value_text(value: Value) -> str:
 
 
 def _settings(field: SharedField, megatron: Config) -> tuple[Setting | None, ...]:
-    """The arguments that decide a field, in the table's order; None for one that this version does not have."""
+    """Settings that decide a field, in table order; None for absent arguments."""
     known = megatron.settings
     return tuple(next((known[one] for one in name.split("|") if one in known), None) for name in field.arguments)
 
 
 def _megatron_value(field: SharedField, megatron: Config) -> tuple[Value] | None:
-    """The field's value in Megatron-LM; None where it cannot be told, or the version has no such field."""
+    """Field's value in Megatron-LM; None if unknown or the version has no such field."""
     settings = _settings(field, megatron)
     if settings[0] is None and field.take not in _WITHOUT_ARGUMENTS:
         return None
@@ -177,7 +178,7 @@ def _megatron_value(field: SharedField, megatron: Config) -> tuple[Value] | None
 
 
 def _is_forks(field: SharedField, translation: Translation, megatron: Config) -> bool:
-    """True if a fork's own argument decides what the field stands for: what it makes of it is not known."""
+    """True if a fork's own argument affects the field in an unknown way."""
     arguments = catalog(megatron.framework_version, fork_of(megatron)).by_dest
     entries = (translation.recipe.fields.get(name) for name in field.about)
     written = (megatron.settings.get(key) for entry in entries if entry is not None for key in entry.keys)
@@ -185,23 +186,24 @@ def _is_forks(field: SharedField, translation: Translation, megatron: Config) ->
 
 
 def _value_by_switch(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
+    """Second value if the first is on, else the third."""
     which, then, otherwise = given
     return then if which else otherwise
 
 
 def _first_true(given: tuple[Value, ...], values: tuple[Value, ...]) -> Value:
-    """The value that stands at the first switch which is on; the last value where none is."""
+    """Value beside the first switch that is on; the last value if none is."""
     return next((values[place] for place, switch in enumerate(given) if switch), values[-1])
 
 
 def _item(given: tuple[Value, ...], _: tuple[Value, ...]) -> Value:
-    """The item of a list that has one only."""
+    """Only entry of a list."""
     value = given[0]
     return value[0] if isinstance(value, (list, tuple)) and len(value) == 1 else value
 
 
 def _value_or_default(given: tuple[Value, ...], values: tuple[Value, ...]) -> Value:
-    """The argument, or the class's own value where there is none."""
+    """Argument's value, or the class's default if unset."""
     return values[0] if given[0] is None else given[0]
 
 

@@ -205,6 +205,7 @@ class _Translator:
         self.unread: list[FieldCase] = []
 
     def translate(self) -> Translation:
+        """Translation of all rows, with rows for leftovers and placeholders."""
         for row in table().rows:
             self._translate_row(row)
         if self.family is not None:
@@ -229,6 +230,7 @@ class _Translator:
     # --- one row ---
 
     def _translate_row(self, row: Row) -> None:
+        """Translate one row: write its keys, or report why it is not written."""
         entries = [self.recipe.fields.get(field) for field in row.fields]
         if self.sides.source_of(row) is None:
             return
@@ -251,6 +253,7 @@ class _Translator:
             self._put(row, entries, target)
 
     def _report_without_place(self, row: Row, entries: list[RecipeValue | None], target: Side | None) -> None:
+        """Report fields that the target has no key for."""
         for case in self._cases(row, entries, target):
             if case.is_worth_a_line():
                 case.stage = "by itself" if case.is_done_unasked() else "no place"
@@ -259,6 +262,7 @@ class _Translator:
     def _report_fixed(
         self, row: Row, entries: list[RecipeValue | None], target: Side, fixed: tuple[Value, ...]
     ) -> None:
+        """Report fields whose value the target fixes, as equal or as changed."""
         for case in self._cases(row, entries, target):
             case.given = fixed
             given = fixed[row.fields.index(case.field)]
@@ -319,6 +323,7 @@ class _Translator:
         return all(isinstance(value, Omitted) for value in put)
 
     def _report_inert(self, row: Row, entries: list[RecipeValue | None]) -> None:
+        """Report written fields that have no effect in this run."""
         for case in self._cases(row, entries, None):
             if case.is_explicit() and not self._effective_keys() >= set(case.entry.keys):
                 case.stage = "inert"
@@ -347,6 +352,7 @@ class _Translator:
         return self.effective_keys
 
     def _put(self, row: Row, entries: list[RecipeValue | None], target: Side) -> None:
+        """Write a row's values through the target's lens, read them back and report each field."""
         replaced: dict[str, Value] = {}
         for caveat in row.caveats:
             if caveat.instead and applies(caveat, self.recipe, self.sides.source, self.sides.target):
@@ -427,6 +433,7 @@ class _Translator:
         return misfit.given
 
     def _key_names(self, row: Row, target: Side) -> tuple[str | None, ...]:
+        """Names of a side's keys in the target version or family; None for absent ones."""
         if self.side == "megatron":
             return tuple(next((one for one in name.split("|") if one in self.known), None) for name in target.keys)
         if self.family is None:
@@ -440,6 +447,7 @@ class _Translator:
         return tuple(key.rpartition(".")[0] + "." + name for key, name in zip(target.keys, own, strict=True))
 
     def _is_written(self, row: Row, name: str, value: Value, entries: list[RecipeValue | None], explicit: bool) -> bool:
+        """True if a key must be written, by the row's condition and the value."""
         side = self.sides.target_of(row)
         if self.side == "megatron":
             return self._is_given(row, self.known[name], value, explicit)
@@ -474,6 +482,7 @@ class _Translator:
         return value not in fact.choices
 
     def _write_model_type(self, choice: Choice) -> None:
+        """Write the family's model type and architecture, and its keys for models without experts."""
         prefix = "model.model_config." if self.side == "static" else "model."
         family = choice.family
         for name, value in ((MODEL_TYPE_NAME, family.name), ("architectures", family.architecture)):

@@ -378,6 +378,7 @@ class Updater:
         return self.settings_by_fields.get(row.fields, ())
 
     def _parts(self, recipe: Recipe, field: FieldName) -> bool:
+        """True if a field still differs from the wanted value in a way that this update must change."""
         decisive = _DECIDED_BY.get(field)
         if field in FOLLOWING or (decisive is not None and decisive in recipe.fields):
             return False
@@ -425,6 +426,7 @@ class Updater:
         return text, config
 
     def _apply_if_readable(self, text: str, current: Config, edits: list[Edit]) -> tuple[str, Config] | None:
+        """Text after the edits and its configuration; None if the edits clash or break the file."""
         if not edits:
             return text, current
         after = apply_edits(text, edits)
@@ -438,6 +440,7 @@ class Updater:
     def _edits(
         self, text: str, current: Config, rows: list[tuple[Row, Side, list[FieldName]]], effort: int, *, shared: bool
     ) -> list[Edit]:
+        """Edits for all differing rows; undecided fields are left alone."""
         editor = self._editor(text, current, shared=shared)
         edits: list[Edit] = []
         recipe = recipe_of(current)
@@ -559,6 +562,7 @@ class Updater:
         return head + rest.partition("]" if bracket == "[" else "}")[2] if bracket else key
 
     def _say_what_is_left(self, config: Config) -> None:
+        """Note every field that could not be changed and every key that changed by accident."""
         recipe = recipe_of(config)
         for row, _, fields in self._differing_rows(config):
             for field in fields:
@@ -603,6 +607,7 @@ class Updater:
         return (*left, *map(self._kept_row, kept), *more)
 
     def _kept_row(self, kept: Difference) -> ReportRow:
+        """Report row for a value that the file keeps although the source differs."""
         here, there = kept.a, kept.b
         if kept.field is not None and there is not None and kept.field in self.kept_folders:
             said = say.keeps_folder(keys=str(there.key), found=_value_text(there.value))

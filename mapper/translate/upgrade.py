@@ -94,12 +94,12 @@ def _keys_without_counterpart(
 
 
 def _is_lost(row: ReportRow) -> bool:
-    """True for the row of written keys that nothing is written for."""
+    """True if a report row is about a written key that gets no counterpart."""
     return row.status == "dropped" and row.explicit and bool(row.source) and not row.target
 
 
 def _keep_known_keys(config: Config, document: YamlDocument, translation: Translation) -> Translation:
-    """The translation with keys that are about MindSpore Transformers alone, and that the new version has, too."""
+    """Translation with keys only MindSpore Transformers has and that the new version keeps."""
     places = _PlacesOfKeys(config, translation.version)
     written = {one.key for one in translation.settings}
     more: dict[str, TargetSetting] = {}
@@ -136,7 +136,7 @@ class _PlacesOfKeys:
         self.known = dynamic_keys(version)
 
     def place_of(self, row: ReportRow, key: str) -> str | None:
-        """The new key for an old one; None if it is lost."""
+        """New key for an old one; None if it has none."""
         there = self._named_place(row, key)
         if there is None or there not in self.known:
             return there if there is not None and there.startswith(_MODEL) else None
@@ -150,13 +150,13 @@ class _PlacesOfKeys:
         return self._place_by_name(key) if row.field is None else self._place_by_row(row)
 
     def _place_by_row(self, row: ReportRow) -> str | None:
-        """The key that a row of the tables names, if it holds the value as it is."""
+        """Key that a table row names, if it holds the same value."""
         side = self._side(row)
         plain = side is not None and side.fixed is None and side.lens == "same" and len(side.keys) == 1
         return side.keys[0] if side is not None and plain else None
 
     def _place_by_name(self, key: str) -> str | None:
-        """The key that a table names, the same one, or the only one of that name."""
+        """Key from the rename table, the identical key, or the only key with that last name."""
         if key.startswith(_STATIC_MODEL):
             return _MODEL + key[len(_STATIC_MODEL) :] if self.config.dialect == "static" else None
         if key in NAMES_OF_DYNAMIC or key in self.known:
@@ -169,7 +169,7 @@ class _PlacesOfKeys:
         return next((one.side("dynamic", self.version) for one in rows), None)
 
     def with_fate(self, row: ReportRow, taken: Mapping[str, str]) -> ReportRow:
-        """The row of a key that lives on, or that the new version has no key for."""
+        """Report row that says whether a key lives on in the new version."""
         there = taken.get(row.source[0]) if len(row.source) == 1 else None
         if there is not None:
             said = say.same_key_there()
@@ -184,7 +184,7 @@ _STATIC_MODEL, _MODEL = "model.model_config.", "model."
 
 
 def _is_repeated(document: YamlDocument, key: str) -> bool:
-    """True if a key stands in a section that an alias repeats: `dataset_config: *train_dataset`."""
+    """True if a key is in a section that an alias repeats."""
     steps = parse_path(key)
     sections = (document.find(steps[:depth]) for depth in range(1, len(steps)))
     return any(one is not None and one.anchor_span is not None for one in sections)
@@ -222,7 +222,7 @@ def _lay_out(config: Config, document: YamlDocument, translation: Translation, l
 
 
 def _name_sources(config: Config, document: YamlDocument, translation: Translation) -> Translation:
-    """The translation with the old key of each frame's key: the one of the same name in the section it continues."""
+    """Translation in which each frame key names the old key that it continues."""
     _, names = mindformers_document(translation)
     sections = _continued_sections(translation, names)
     settings = {one.key: one for one in translation.settings}
@@ -249,7 +249,7 @@ def _continued_sections(translation: Translation, names: Mapping[str, str]) -> d
 
 
 def _with_homes(row: ReportRow, homes: Mapping[str, TargetSetting], config: Config) -> ReportRow:
-    """The row of keys that stay as they are in keys which every new file has."""
+    """Report row of keys that are kept inside keys of the new file."""
     there = [homes[key] for key in row.source if key in homes and is_identical(config.value(key), homes[key].value)]
     if row.target or row.status != "dropped" or not there or len(there) < len(row.source):
         return row
@@ -258,7 +258,7 @@ def _with_homes(row: ReportRow, homes: Mapping[str, TargetSetting], config: Conf
 
 
 def _nearness(config: Config, path: str, value: Value) -> Callable[[str], tuple[bool, int, bool]]:
-    """Sort key of old keys by how near they are to a new one: its name, its place, its value."""
+    """Sort key that ranks old keys by similarity to a new one: name, place and value."""
     words = path.split(".")
 
     def rank(key: str) -> tuple[bool, int, bool]:
@@ -269,7 +269,7 @@ def _nearness(config: Config, path: str, value: Value) -> Callable[[str], tuple[
 
 
 def _heirs_of_keys(config: Config, translation: Translation, names: Mapping[str, str]) -> dict[str, str]:
-    """The new key that each old key lives on in, and that gets its comments: the nearest of its name or its value."""
+    """New key that continues each old key and takes over its comments."""
     owners: dict[str, tuple[tuple[bool, int, bool], str]] = {}
     for setting in translation.settings:
         path = names[setting.key]
@@ -282,7 +282,7 @@ def _heirs_of_keys(config: Config, translation: Translation, names: Mapping[str,
 
 
 def _omit_unchanged_defaults(translation: Translation) -> Translation:
-    """The translation without those defaults of the source that the written version has by itself.
+    """Translation without written defaults that the target version has anyway.
 
     The shorter text is read, and a key without which anything comes out otherwise stays.
     """
@@ -306,7 +306,7 @@ def _omit_unchanged_defaults(translation: Translation) -> Translation:
 
 
 def _differing_names(full: Config, shorter: Config) -> set[str]:
-    """The fields in which two readings part, and the keys of the full one that decide what else is other."""
+    """Fields that two readings of a file disagree on, with their keys."""
     one, other = recipe_of(full), recipe_of(shorter)
     names = dict.fromkeys((*one.fields, *other.fields))
     apart = {str(name) for name in names if not is_identical(one.value(name), other.value(name))}
@@ -319,7 +319,7 @@ def _differing_names(full: Config, shorter: Config) -> set[str]:
 
 
 def _without_targets(row: ReportRow, omitted: Iterable[str]) -> ReportRow:
-    """A row of the report that names no key which is not written."""
+    """Report row without keys that are not written."""
     kept = tuple(key for key in row.target if key not in omitted)
     if kept == row.target:
         return row
@@ -330,7 +330,7 @@ def _without_targets(row: ReportRow, omitted: Iterable[str]) -> ReportRow:
 
 
 def _edit_in_place(config: Config, document: YamlDocument, translation: Translation) -> tuple[str, Translation]:
-    """The old text with what the new version has otherwise; keys that it does not know are renamed or left out."""
+    """Old text edited for the new version: keys renamed, changed or removed."""
     found = update(document.source.text, translation, config)
     editor = YamlEditor(SourceText(config.file, found.text), shared=False)
     settings = () if found.config is None else found.config.settings.values()
@@ -349,7 +349,7 @@ def _edit_in_place(config: Config, document: YamlDocument, translation: Translat
 
 
 def _alike_in_both(row: ReportRow, before: Recipe, after: Recipe) -> ReportRow:
-    """The row of a field that both dynamic graphs take alike: what they make of it otherwise than others is no loss."""
+    """Report row of a field that both versions treat alike, which is not a loss."""
     if row.field is None or row.status != "approximate":
         return row
     if not is_identical(before.value(row.field), after.value(row.field)):
@@ -362,7 +362,7 @@ def _alike_in_both(row: ReportRow, before: Recipe, after: Recipe) -> ReportRow:
 
 
 def _laid_out_keys(config: Config, translation: Translation) -> Iterator[Change]:
-    """The written keys of a new document, and the old ones that each comes from."""
+    """Keys of a newly laid out document, with the old keys they come from."""
     _, names = mindformers_document(translation)
     owners = _heirs_of_keys(config, translation, names)
     for setting in translation.settings:
@@ -370,7 +370,7 @@ def _laid_out_keys(config: Config, translation: Translation) -> Iterator[Change]
 
 
 def _edited_keys(config: Config, translation: Translation) -> Iterator[Change]:
-    """The written keys of a file that was edited: a key has another name or value, or it is new."""
+    """Keys of an edited document that were renamed, changed or added."""
     settings = () if translation.written is None else translation.written.settings.values()
     old_names = {one.key: one.notes[0] for one in translation.settings if len(one.notes) == 1 and not one.fields}
     for setting in settings:
@@ -386,6 +386,7 @@ def _edited_keys(config: Config, translation: Translation) -> Iterator[Change]:
 
 
 def _change_of(config: Config, path: str, setting: TargetSetting, owners: Mapping[str, str]) -> Change:
+    """Kind of change that turned old keys into a new one: renamed, moved, kept or derived."""
     if not setting.notes:
         return Change("written-out", (), (path,), setting.value)
     nearest = min(setting.notes, key=_nearness(config, path, setting.value))

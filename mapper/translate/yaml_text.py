@@ -29,7 +29,7 @@ _RESERVED = frozenset(
 
 
 def scalar(value: Value) -> str:
-    """One value on one line."""
+    """Value as YAML on one line."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -50,7 +50,7 @@ def scalar(value: Value) -> str:
 
 
 def is_same_yaml(one: Any, other: Any) -> bool:
-    """True if two values of YAML are one value of one type."""
+    """True if two YAML values are equal with equal types."""
     if isinstance(one, bool) != isinstance(other, bool):
         return False
     if isinstance(one, list) and isinstance(other, (list, tuple)):
@@ -61,6 +61,7 @@ def is_same_yaml(one: Any, other: Any) -> bool:
 
 
 def _float_text(value: float) -> str:
+    """Float in a form that YAML reads as a float: `1.0e-06`."""
     if math.isnan(value):
         return ".nan"
     if math.isinf(value):
@@ -94,7 +95,7 @@ def _escape_character(char: str) -> str:
 
 
 def block(content: Mapping[str, object], comments: Mapping[str, str], indent: int = 0, path: str = "") -> Iterator[str]:
-    """The lines of a mapping; a comment stands behind the value of the path it belongs to."""
+    """YAML lines of a mapping, with a comment after the value of its path."""
     pad = "  " * indent
     for key, value in content.items():
         here = f"{path}.{key}" if path else key
@@ -115,6 +116,7 @@ def block(content: Mapping[str, object], comments: Mapping[str, str], indent: in
 
 
 def _entry_lines(entries: list[object], comments: Mapping[str, str], indent: int, path: str) -> Iterator[str]:
+    """YAML lines of a list's entries."""
     pad = "  " * indent
     for place, entry in enumerate(entries):
         lines = (
@@ -190,7 +192,7 @@ class LaidOutYaml:
     # --- order ---
 
     def _place_headings(self, path: str, content: Mapping[str, Any]) -> None:
-        """Find the section of the old text that each section of the new one continues."""
+        """Find the old section that each new section continues."""
         for key, value in content.items():
             here, entries = _path_of(path, key), _section(value)
             if entries is None:
@@ -210,7 +212,7 @@ class LaidOutYaml:
         return source.rpartition(".")[0]
 
     def _keep_other_headings(self) -> None:
-        """Put the comments of sections that head no new one above the first of their keys that lives on."""
+        """Move comments of vanished sections to the first of their keys that still exists."""
         kept = set(self.headings.values())
         for section, lines in self.remarks.above.items():
             node = self.old.find(section)
@@ -222,7 +224,7 @@ class LaidOutYaml:
                 self.moved_headings.setdefault(first, []).extend(_comments(lines))
 
     def _rank(self, path: str, value: object) -> tuple[float, float]:
-        """The place of the old text by which a key is ordered; at the end without one."""
+        """Position in the old text by which a key is sorted; last if it is new."""
         heading = self.headings.get(path)
         if heading is not None:
             return self._position(heading)
@@ -249,7 +251,7 @@ class LaidOutYaml:
             yield from self._entry(_path_of(path, key), key, value, indent, first=place == 0)
 
     def _entry(self, path: str, key: str, value: Any, indent: int, *, first: bool) -> Iterator[str]:
-        """The lines of a key: those above it, its own, and those below."""
+        """Lines of a key with its comments."""
         pad = " " * indent
         above, beside = self._comments_of(path)
         entries, listed = _section(value), _list_of_sections(value)
@@ -273,6 +275,7 @@ class LaidOutYaml:
             yield from (" " * indent + line for line in self.remarks.below.get(old, ()))
 
     def _list(self, path: str, entries: list[Any], indent: int) -> Iterator[str]:
+        """YAML lines of a list in the old file's indentation."""
         inner = indent + self.unit
         for place, entry in enumerate(entries):
             content = _section(entry)
@@ -286,7 +289,7 @@ class LaidOutYaml:
             yield from lines[len(comments) + 1 :]
 
     def _comments_of(self, path: str) -> tuple[list[str], str]:
-        """The lines above a key, and the comment behind it; a blank line above stands for itself."""
+        """Comment lines above a key and the comment behind it."""
         heading = self.headings.get(path)
         mine = [heading] if heading is not None else self._own_keys(path)
         above = list(self.moved_headings.get(path, ()))
@@ -308,7 +311,7 @@ class LaidOutYaml:
     # --- values ---
 
     def _value(self, path: str, value: Any, indent: int) -> list[str]:
-        """The text of a value: the old one if it says the same."""
+        """Text of a value: the old spelling if it means the same."""
         name = next(iter(self.sources.get(path, ())), "")
         node = self.old.find(name) if name else None
         if node is None or not is_same_yaml(node.value, value) or node.span.file is not None:
@@ -324,7 +327,7 @@ class LaidOutYaml:
         return [f"*{anchor}" if is_same_yaml(self.defined[anchor], value) else scalar(value)]
 
     def _spelling(self, node: Node, indent: int) -> list[str] | None:
-        """The lines of the old text that hold a value, at another indent; None if they cannot be taken over."""
+        """Old text of a value at a new indentation; None if it cannot be reused."""
         source, span = self.old.source, node.span
         if span.line == span.end_line and (node.kind == "scalar" or node.flow):
             start, end = source.offsets(span)
@@ -338,13 +341,14 @@ class LaidOutYaml:
         return ["", *(_shift_line(line, shift) for line in lines)]
 
     def _anchor_of(self, node: Node) -> str | None:
-        """The name of a value's anchor, where it stands or where it is referred to."""
+        """Name of the anchor that a node defines or refers to."""
         if node.anchor_span is None:
             return node.anchor
         start, end = self.old.source.offsets(node.span)
         return self.old.source.text[start:end].lstrip("*")
 
     def _count_anchors(self, path: str, content: Mapping[str, Any]) -> None:
+        """Count the uses of each anchor whose values are still equal."""
         for key, value in content.items():
             here, entries = _path_of(path, key), _section(value)
             if entries is not None:
@@ -388,7 +392,7 @@ class Remarks:
         """True if blank lines stand between the sections."""
 
     def _read_above(self, path: str, key: Span, end: int, before: str) -> None:
-        """Take the comments between the key before and this one, less those that are indented deeper."""
+        """Collect the comments between the previous key and this one, except deeper indented ones."""
         between = [self.source.line(number) for number in range(end + 1, key.line)]
         if any(one.strip() and not one.lstrip().startswith("#") for one in between):
             return
@@ -402,13 +406,13 @@ class Remarks:
         self.above[path] = ["", *_texts_of(kept)] if has_blank else _texts_of(kept)
 
     def _take_head(self, lines: list[str]) -> list[str]:
-        """Keep the file's own comment, which ends with a blank line or with the first key; the rest is the key's."""
+        """Keep the file's leading comment; the rest belongs to the first key."""
         last_blank = max((place for place, one in enumerate(lines) if not one.strip()), default=len(lines))
         self.head = lines[:last_blank]
         return lines[last_blank:]
 
     def _last_line(self, key: Span, node: Node) -> int:
-        """The last line of a key's own text; that of a section ends with the key."""
+        """Last line of a key's own text; for a section, the key's line."""
         is_section = not node.flow and (node.items or any(entry.kind == "mapping" for entry in node.entries))
         if node.anchor_span is not None or is_section:
             return key.line
@@ -431,7 +435,7 @@ class Remarks:
 
 
 def _keys_by_place(node: Node | None, path: str) -> Iterator[tuple[str, Span, Node]]:
-    """Every key of the text itself, its place and its value; what an alias repeats is left out."""
+    """Keys in the text with place and value; repetitions by aliases are left out."""
     if node is None or node.anchor_span is not None:
         return
     for key, child in node.items.items():
@@ -450,7 +454,7 @@ def _section(value: object) -> Mapping[str, Any] | None:
 
 
 def _list_of_sections(value: object) -> list[Any] | None:
-    """The entries of a list that holds mappings."""
+    """List if its entries are mappings, else None."""
     entries = cast("list[Any]", value) if isinstance(value, list) else []
     return entries if any(isinstance(one, dict) for one in entries) else None
 
@@ -463,7 +467,7 @@ def _path_of(path: str, key: str) -> str:
 
 
 def _width(line: str) -> int:
-    """The number of blanks that a line begins with."""
+    """Number of leading blanks in a line."""
     return len(line) - len(line.lstrip())
 
 
@@ -472,12 +476,12 @@ def _comments(lines: Sequence[str]) -> list[str]:
 
 
 def _is_title(line: str) -> bool:
-    """True for the first line of a file that accmap wrote: it names a version that the new text is not of."""
+    """True for the comment line that accmap writes first."""
     return header_version("mindformers", line) is not None
 
 
 def _is_plain_list(node: Node) -> bool:
-    """True if each entry of a list stands on a line of its own, below the key, and refers to nothing."""
+    """True if a list has one entry on each line and no aliases."""
     below = node.key_span is not None and bool(node.entries) and node.entries[0].span.line > node.key_span.line
     return below and all(
         entry.kind == "scalar"
