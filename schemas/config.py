@@ -45,7 +45,7 @@ class Setting(NamedTuple):
 
     @property
     def is_on(self) -> bool:
-        """True if a switch is on; the readers have made True or False of what is written."""
+        """True if a switch is on."""
         return self.decided and bool(self.value)
 
     def to_json(self) -> dict[str, object]:
@@ -150,7 +150,7 @@ class Purpose(NamedTuple):
 
     @property
     def states_network(self) -> bool:
-        """True if the framework's own arguments describe a network that the program runs and does not train."""
+        """True if the program runs a network described by the framework's arguments without training it."""
         return self.kind == "inference" and not self.own_arguments
 
 
@@ -170,14 +170,14 @@ class Basis(NamedTuple):
     """True for the static graph and older model classes, which MindSpore Transformers has marked as deprecated."""
 
     def to_json(self, language: Language = "en") -> dict[str, object]:
-        """The keys that every answer of one file has."""
+        """Keys that every answer about one file contains."""
         from .answers_compiled import basis_json
 
         return basis_json(self, language)
 
     @property
     def label(self) -> str | None:
-        """The framework's own name of a version that is not a release."""
+        """Framework's own name of a version that is not a release."""
         return label_of(self.framework, self.version)
 
     def why(self, language: Language) -> str:
@@ -189,7 +189,7 @@ class Basis(NamedTuple):
         return said[self.origin]().text(language)
 
     def name(self, language: Language) -> str:
-        """`megatron 0.12 assumed`; `megatron 0.15.3 given`, the patch number known; a fork by its dialect."""
+        """Version as text, such as `megatron 0.12 assumed`; a fork by its dialect."""
         return f"{self.fork or f'{self.framework} {self.release or self.version}'} {self._origin(language)}"
 
     def text(self, language: Language) -> str:
@@ -246,12 +246,12 @@ class Config(NamedTuple):
         return setting is not None and setting.origin == "explicit"
 
     def value(self, key: str) -> Value:
-        """The effective value of `key`; None where there is none."""
+        """Effective value of a key; None if there is none."""
         setting = self.settings.get(key)
         return None if setting is None else setting.value
 
     def is_on(self, key: str, *, otherwise: bool = False) -> bool:
-        """True if a switch is on; `otherwise` if there is no such key, or it is left open."""
+        """True if a switch is on; `otherwise` for absent or undecided keys."""
         setting = self.settings.get(key)
         return otherwise if setting is None or not setting.decided else setting.is_on
 
@@ -262,7 +262,7 @@ def explicit_of(settings: Mapping[str, Setting]) -> tuple[Setting, ...]:
 
 
 def partner(framework: Framework) -> Framework:
-    """The framework that a file is translated into where nobody names another."""
+    """Framework that a file is translated to by default."""
     return "mindformers" if framework == "megatron" else "megatron"
 
 

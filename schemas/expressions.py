@@ -98,7 +98,7 @@ class Expression:
         return self._value(self._tree, run)
 
     def _check(self, node: ast.AST) -> None:
-        """Note the names that an expression reads; ValueError for a construct that is not allowed."""
+        """Collect the names that an expression reads; ValueError for forbidden constructs."""
         if isinstance(node, ast.Name):
             self.reads[node.id] = None
             return
@@ -111,7 +111,7 @@ class Expression:
                 self._check(part)
 
     def _strange(self, node: ast.AST) -> str:
-        """The reason why a part may not stand in an expression; empty if it may."""
+        """Reason why a construct is forbidden in expressions; empty if allowed."""
         if isinstance(node, ast.Call):
             name = node.func.id if isinstance(node.func, ast.Name) else ""
             known = not node.keywords and (name in self.functions or name in self.of_run)
@@ -124,6 +124,7 @@ class Expression:
         return "" if known else "an expression has no such thing"
 
     def _value(self, node: ast.AST, run: Any) -> Any:
+        """Value of a syntax node in a run; dispatches on its type."""
         if isinstance(node, ast.Constant):
             return node.value
         if isinstance(node, ast.Name):
@@ -145,6 +146,7 @@ class Expression:
         return found
 
     def _operation(self, node: ast.AST, run: Any) -> Any:
+        """Value of an arithmetic, unary, comparison or call node."""
         if isinstance(node, ast.BinOp):
             return _OPERATORS[type(node.op)](self._value(node.left, run), self._value(node.right, run))
         if isinstance(node, ast.UnaryOp):

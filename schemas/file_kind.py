@@ -45,12 +45,12 @@ _MODEL_SIZES = ("num_layers", "hidden_size", "encoder_num_layers", "use_checkpoi
 
 
 def what_stops(config: Config) -> list[Diagnostic]:
-    """The problems with which the framework's own checks stop at its start."""
+    """Problems at which the framework's own checks stop the start."""
     return [one for one in config.problems if one.effect == "stops"]
 
 
 def unknown_class(config: Config) -> Diagnostic | None:
-    """The reason why nothing is known of the network that a file trains; None if its class is known."""
+    """Problem if the trained network's class is unknown; None otherwise."""
     if config.framework != "mindformers" or config.dialect == "dynamic":
         return None
     codes = UNKNOWN_CLASS if "resolved.model.class" in config.settings else (*UNKNOWN_CLASS, _NO_DIRECTORY)
@@ -68,7 +68,7 @@ def runs_inference(config: Config) -> bool:
 
 
 def require_training(config: Config) -> None:
-    """UnreadableError, with the sentence that says what the file is, where it is no GPT training run."""
+    """UnreadableError that describes the file, unless it is a GPT training run."""
     if config.purpose is not None and not config.purpose.trains_gpt:
         raise UnreadableError(config.purpose.problem)
 
@@ -80,7 +80,7 @@ def require_schedule(config: Config) -> None:
 
 
 def program_kind(script: str | None) -> str | None:
-    """The kind of a program; None for one that the tables do not name."""
+    """Kind of a program; None if the tables do not list it."""
     found = _program(script)
     return None if found is None else found[1]
 
@@ -94,7 +94,7 @@ def purpose_of_program(launch: Launch | None, file: str) -> Purpose | None:
 
 
 def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -> Purpose | None:
-    """The purpose of a functional test's recipe: its folder names the family, its MODE tells training from inference.
+    """Purpose of a functional test's recipe, by its folder and MODE.
 
     One with an `empty` MODEL_ARGS starts another program, which its job names.
     """
@@ -113,7 +113,7 @@ def purpose_of_recipe(path: str, mode: str, file: str, *, empty: bool = False) -
 
 
 def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
-    """The purpose that the arguments state."""
+    """Purpose that the arguments imply."""
     from .purposes_compiled import ARGUMENTS
 
     cfg = given.get("yaml_cfg")
@@ -129,7 +129,7 @@ def purpose_of_arguments(given: Mapping[str, Setting], launch: Launch | None, fi
 
 
 def _states_purpose(entry: Sequence[Any], setting: Setting, given: Mapping[str, Setting], *, trains: bool) -> bool:
-    """True if an argument's value, and its partner, say what a row says of a program that may be known to train."""
+    """True if an argument's value matches a table entry that implies a purpose."""
     partner, anywhere, among = entry[7:10]
     if setting.value is False or (trains and not anywhere) or (among and setting.value not in among):
         return False
@@ -141,7 +141,7 @@ def _may_name_a_file(setting: Setting) -> bool:
 
 
 def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:
-    """An argument that stands in the launch, with its value."""
+    """Setting of an argument if the launch gives it with a value."""
     setting = given.get(dest)
     return None if setting is None or setting.raw is None or setting.value is None else setting
 
@@ -149,7 +149,7 @@ def _with_value(given: Mapping[str, Setting], dest: str) -> Setting | None:
 def purpose_of_unknown_program(
     launch: Launch, known: Sequence[bool], given: Mapping[str, Any], file: str
 ) -> Purpose | None:
-    """A program that no table names, by its arguments: `known` says of each whether Megatron-LM has it.
+    """Purpose of an unlisted program, by how many of its arguments Megatron-LM has.
 
     One that is given next to none of Megatron-LM's is no training of its models: no run is without a model, a batch
     and a rate.
@@ -165,7 +165,7 @@ def purpose_of_unknown_program(
 
 
 def _may_be_flags(arguments: Sequence[Argument], *, started: bool) -> bool:
-    """True if a word that is not known stands where a flag may stand, and not behind one as its value.
+    """True if an unknown word may be a flag, not the value of one.
 
     A word that begins with what is no flag is none, whatever follows; nor is a single word of a program that no
     launcher has `started`: what trains is given many. Among words none of which is a flag (`key=value key=$VALUE`) one
@@ -183,7 +183,7 @@ def _may_be_flags(arguments: Sequence[Argument], *, started: bool) -> bool:
 
 
 def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnostic | None:
-    """The remark on a script or a text that starts nothing and names nothing that trains, in place of its problem.
+    """Note in place of an error for scripts that neither start nor name a training program.
 
     One that names a launcher or a training flag is taken for a launch that cannot be followed, and keeps its problem.
     """
@@ -207,7 +207,7 @@ def without_training(problem: Diagnostic, source: SourceText | None) -> Diagnost
 
 
 def _commands_of(source: SourceText) -> str:
-    """A script's lines, those that bash continues as one, without comments and what runs tests."""
+    """Lines of a script, continuation lines joined, without comments and tests."""
     lines = (line for line in source.text.splitlines() if not line.lstrip().startswith("#"))
     text = "\n".join(line.partition(" #")[0] for line in lines).replace("\\\n", " ")
     lines = (line for line in text.split("\n") if _TESTERS.isdisjoint(line.split()))
@@ -235,7 +235,7 @@ def _of_program(programs: Mapping[str, tuple[Any, ...] | None], file: str) -> Di
 
 
 def _programs_in(text: str) -> dict[str, tuple[Any, ...] | None]:
-    """The programs that a script names, each with its row: what ends in `.py`, and modules behind `-m`."""
+    """Programs that a script names, each with its table entry."""
     for mark in "\"'`()=;{}":
         text = text.replace(mark, " ")
     words = text.split()
@@ -262,7 +262,7 @@ _PROGRAM_WORDS = frozenset(("python", "python3", "srun", "mpirun", "accelerate",
 
 
 def is_mindformers(root: Mapping[Any, Any]) -> bool:
-    """True if a YAML's values are a configuration of MindSpore Transformers: one key that only those have, or two."""
+    """True if a YAML's keys are those of a MindSpore Transformers configuration."""
     if "apiVersion" in root and "kind" in root:
         return False
     if "run_mode" in root:
@@ -282,7 +282,7 @@ def is_mindformers(root: Mapping[Any, Any]) -> bool:
 
 
 def may_be_mindformers(source: SourceText) -> bool:
-    """The same for a text that may be no YAML: whether two keys of its top level are sections of theirs."""
+    """True if a text has two top-level sections of MindSpore Transformers, even if it is not valid YAML."""
     from .purposes_compiled import SECTIONS
 
     found: set[str] = set()
@@ -323,7 +323,7 @@ def is_service(source: SourceText) -> bool:
 
 
 def recipe_of_another(source: SourceText) -> Diagnostic | None:
-    """The problem of Python or TOML that configures another program; None for what bears no sign of one."""
+    """Problem for Python or TOML that configures another program; None without signs of one."""
     from .purposes_compiled import RECIPES_OF_OTHERS
 
     for marks, en, zh, instead, instead_zh in RECIPES_OF_OTHERS:
@@ -334,7 +334,7 @@ def recipe_of_another(source: SourceText) -> Diagnostic | None:
 
 
 def template(source: SourceText) -> Purpose | None:
-    """A text that becomes a YAML only when a template engine has filled it in."""
+    """Purpose of a text that is a template for YAML, not YAML."""
     text = source.text
     if not any(mark in text for mark in ("{{", "{%", "<%")):
         return None
@@ -342,12 +342,12 @@ def template(source: SourceText) -> Purpose | None:
 
 
 def unread_yaml(file: str) -> Purpose:
-    """A YAML that PyYAML's safe_load refuses, and that is none of MindSpore Transformers'."""
+    """Purpose of a YAML that safe_load rejects and that is not of MindSpore Transformers."""
     return _other_yaml(file, say.another_programs_yaml())
 
 
 def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpose | None:
-    """The purpose that `run_mode` gives a configuration."""
+    """Purpose that the value of `run_mode` gives a configuration."""
     if run_mode in ("train", "finetune", None):
         return None
     from .purposes_compiled import RUN_MODES
@@ -363,7 +363,7 @@ def purpose_of_run_mode(run_mode: object, file: str, span: Span | None) -> Purpo
 def purpose_of_fine_tuning(
     value: Callable[[str], Any], place: Callable[[str], Span | None], file: str
 ) -> Purpose | None:
-    """Keys of a configuration that make its training a fine-tuning."""
+    """Purpose if keys of a configuration make it a fine-tuning."""
     from .purposes_compiled import FINE_TUNING
 
     for entry in FINE_TUNING:
@@ -380,12 +380,12 @@ def _other_yaml(file: str, about: Words) -> Purpose:
 
 
 def _entry(kind: str, about: Words, parser: str) -> tuple[str, ...]:
-    """A row as those of the tables."""
+    """Table entry for a purpose found by code."""
     return "", kind, about, about.zh, "", "", parser
 
 
 def _program(script: str | None) -> tuple[Any, ...] | None:
-    """The row of a program; a pattern with a folder is held against as many parts of its path."""
+    """Table entry of a program; patterns with folders match as many path parts."""
     if not script:
         return None
     base = _file_name(script)
@@ -426,7 +426,7 @@ def _engine(launch: Launch) -> tuple[Any, ...] | None:
 
 
 def _last(words: Sequence[str], key: str) -> str | None:
-    """The value that Hydra's words give a key last; None where none does."""
+    """Last value that Hydra words give a key; None if none does."""
     given = [word.lstrip("+").partition("=") for word in words]
     return next((value.strip("'\"") for name, equals, value in reversed(given) if name == key and equals), None)
 
@@ -453,6 +453,7 @@ def _file_name(script: str | None) -> str:
 
 
 def _purpose_of_entry(entry: Sequence[Any], file: str, span: Span | None, *, name: str) -> Purpose | None:
+    """Purpose that a table entry gives a file; None for training."""
     kind, en, zh, lost, lost_zh, parser = entry[1:7]
     if kind == TRAINING:
         return None

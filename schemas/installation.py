@@ -21,7 +21,7 @@ class Installation(NamedTuple):
     place: str
 
     def command(self, extra: str) -> str:
-        """The command that installs an extra beside it."""
+        """Command that installs an extra beside this installation."""
         if self.kind == "checkout":
             return f'pip install -e "{self.place}[{extra}]"'
         if self.kind == "file":
@@ -60,7 +60,7 @@ runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
 
 
 def isolated_python(code: str, words: Sequence[str], paths: Sequence[str], python: str | None = None) -> list[str]:
-    """The command that runs code with a Python, by default this one, isolated from its surroundings (`-I`).
+    """Command that runs code in an isolated Python (`-I`).
 
     Neither the current folder nor a variable of Python's counts; `paths` and the user's own packages are searched.
     """
@@ -76,7 +76,7 @@ def isolated_python(code: str, words: Sequence[str], paths: Sequence[str], pytho
 
 
 def module_command(module: str, *words: str, first: Sequence[str] = ()) -> list[str]:
-    """The command that runs a module with this Python, which searches the folders that this process searches."""
+    """Command that runs a module with this Python and its search path."""
     here = os.getcwd()
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     own = [path for path in sys.path if path != here or package.startswith(here)]
@@ -84,7 +84,7 @@ def module_command(module: str, *words: str, first: Sequence[str] = ()) -> list[
 
 
 def _direct_address() -> str | None:
-    """The file or address that pip was given, as it notes it beside what it installs; None for an index."""
+    """File or URL from which pip installed accmap; None for a package index."""
     from importlib.metadata import PackageNotFoundError, distribution
     from json import loads
 

@@ -48,7 +48,7 @@ class Words(str):
         return str(self), self.zh
 
     def without_stop(self) -> Words:
-        """A sentence that is to stand within another one."""
+        """Sentence without its full stop, for use within another one."""
         return Words(self.rstrip("."), self.zh.rstrip("\u3002"))  # the full stop of Chinese
 
 
@@ -65,7 +65,7 @@ class Kind(NamedTuple):
     """What it does to the run, where the severity does not say it."""
 
     def message(self, values: Values, language: str = "en") -> str:
-        """The sentence that these values make."""
+        """Sentence of this kind with the values filled in."""
         if language == "zh":
             return self.zh.format_map(_in_chinese(values))
         return self.en.format_map(values)
@@ -143,7 +143,7 @@ NOTHING = Words("", "")
 
 
 def verbatim(text: object) -> Words:
-    """Words of a system, a library or a file in their language; an error of ours in both of its own."""
+    """Text of a system or library, the same in both languages; our own errors are translated."""
     said = text.args[0] if isinstance(text, Exception) and text.args else text
     return said if isinstance(said, Words) else Words(str(text), str(text))
 
@@ -154,13 +154,13 @@ def text_in(text: str, language: str) -> str:
 
 
 def join_words(parts: Iterable[Words | str], en: str, zh: str) -> Words:
-    """Several texts in one, with something between them."""
+    """Several texts as one, with separators for each language."""
     listed = list(parts)
     return Words(en.join(listed), zh.join([in_chinese(part) for part in listed]))
 
 
 def in_chinese(value: str) -> str:
-    """The Chinese of a text that has one, any other as it is."""
+    """Chinese of a text that has one; other texts unchanged."""
     return value.zh if isinstance(value, Words) else value
 
 

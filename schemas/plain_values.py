@@ -22,7 +22,7 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def number_in(text: str | bytes) -> float | None:
-    """The number that a text is, as Python reads it; None for another text."""
+    """Number that a text is in Python's syntax; None for other text."""
     try:
         return float(text)
     except ValueError:
@@ -30,7 +30,7 @@ def number_in(text: str | bytes) -> float | None:
 
 
 def json_or_text(text: str) -> Any:
-    """A list, a mapping, a number or a truth as JSON writes them, else the text."""
+    """Value of a JSON text, else the text."""
     from json import loads
 
     try:
@@ -54,7 +54,7 @@ def is_number(text: str) -> bool:
 
 
 def whole_number(text: str) -> int | None:
-    """As Python's `int()` reads one: `3_000`, `+16` and ` 16` are, too; None for any other text and beyond 64 bits."""
+    """Whole number as `int()` reads it; None for other text and beyond 64 bits."""
     try:
         found = int(text)
     except ValueError:
@@ -71,12 +71,12 @@ _DIGITS = 12
 
 
 def short(value: float) -> str:
-    """A float as a person writes it: 0.1 + 0.2 is 0.3, and a whole number has all of its digits."""
+    """Float as short text: 0.1 + 0.2 becomes 0.3."""
     return repr(value if value % 1 == 0 else float(f"{value:.{_DIGITS}g}"))
 
 
 def in_full(text: str, longest: int = 2000) -> str:
-    """A value's text; of one that fills pages, the beginning and the number of characters that follow."""
+    """Text of a value; very long ones shortened, with their length."""
     rest = len(text) - longest
     return text if rest <= 0 else f"{text[:longest]} [+{rest:,}]"
 
@@ -87,7 +87,7 @@ _SHOWN = 60
 
 
 def is_value_of(kind: str, value: object) -> bool:
-    """True for a value of a kind: a count (`whole`), a finite number that float32 holds (`number`), a text."""
+    """True for a value of a kind: `whole`, `number` (fits float32) or `text`."""
     if kind == "text":
         return isinstance(value, str)
     if isinstance(value, bool):
@@ -98,7 +98,7 @@ def is_value_of(kind: str, value: object) -> bool:
 
 
 def brief(value: object) -> object:
-    """A value as it is, or the beginning of its text if that is long."""
+    """Value, or the start of its text if that is long."""
     is_long = (isinstance(value, int) and value.bit_length() > INTEGER_BITS) or len(str(value)) > _SHOWN
     return brief_text(value) if is_long else value
 
@@ -111,7 +111,7 @@ def brief_text(value: object) -> str:
 
 
 def plain(value: object) -> str:
-    """A value as its text, a float as a short one."""
+    """Value as text, floats shortened."""
     return short(value) if isinstance(value, float) else str(value)
 
 
@@ -168,7 +168,7 @@ TESTS = frozenset(_OF_NULL)
 
 
 def is_on(value: object, test: str = TRUTH) -> bool | None:
-    """True if a value switches on; None for one that the framework refuses."""
+    """True if a value switches on; None if the framework refuses it."""
     if isinstance(value, bool):
         return value
     if value is None:

@@ -42,7 +42,7 @@ _PROGRAM_SUFFIXES = (".py", ".toml")
 
 
 def read_config(path: str, options: ReadOptions | None = None) -> Config:
-    """The effective values of the file at `path`; UnreadableError where it cannot be read."""
+    """Configuration of a file with all effective values; UnreadableError if it cannot be read."""
     chosen = options or ReadOptions()
     return config_of(read_text(path, encoding=chosen.encoding), chosen, path=path)
 
@@ -55,7 +55,7 @@ def config_of(
     open_file: Callable[[str], SourceText] = read_named,
     list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> Config:
-    """The effective values of a text that is (or, from standard input, would be) the file at `path`.
+    """Configuration of a text as if it were the file at `path`.
 
     What the text names in its turn is opened with `open_file`, inside of `options.confine` only where that is given.
     """
@@ -76,7 +76,7 @@ def config_of(
 
 
 def _is_yaml(source: SourceText, path: str) -> bool:
-    """True if a framework opens the file itself, and as UTF-8; a shell takes bytes as they come."""
+    """True if a framework opens the file itself, so that it must be UTF-8."""
     return path.lower().endswith((*_YAML_SUFFIXES, ".json")) or format_of(source, path) == "mindformers"
 
 
@@ -87,6 +87,7 @@ def _read_file(
     open_file: Callable[[str], SourceText],
     list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
+    """Configuration of a text by the reader for its kind."""
     found = format_of(source, path)
     if found == "script":
         return _read_script_launch(source, options, path, os.getcwd(), open_file, list_directory)
@@ -111,7 +112,7 @@ def _read_file(
 
 
 def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Config:
-    """Files that hold arguments alone: a list of them, a log that printed them, a tree of objects."""
+    """Configuration of a file with arguments only: list, log or dump."""
     from .megatron.effective import megatron_config
     from .megatron.inputs.argument_texts import read_arguments
 
@@ -125,7 +126,7 @@ def _of_megatron(source: SourceText, options: ReadOptions, found: Format) -> Con
 
 
 def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
-    """A YAML in a program's own words; no version of Megatron-LM's arguments reads it, whichever is asked for."""
+    """Configuration of another program's YAML."""
     from .megatron.effective import megatron_config
     from .megatron.inputs.yaml_launches import CONFIGURED, MEGATRON_BRIDGE, configuration_of, words_of
 
@@ -138,7 +139,7 @@ def _tree(source: SourceText, options: ReadOptions, found: Format) -> Config:
 
 
 def _experiment(source: SourceText, options: ReadOptions, path: str, open_file: Callable[[str], SourceText]) -> Config:
-    """A configuration of FlagScale's, whose runner makes words of it for its own build of Megatron-LM."""
+    """Configuration of a FlagScale experiment."""
     from .megatron.inputs.yaml_launches import experiment_of
 
     return _of_experiment(experiment_of(source, path, open_file), source.name, options)
@@ -163,7 +164,7 @@ def _primus(source: SourceText, options: ReadOptions, path: str, open_file: Call
 def _flagscale_experiment(
     launch: Launch | None, path: str, open_file: Callable[[str], SourceText]
 ) -> Experiment | None:
-    """The experiment that FlagScale's `run.py` starts; None for other programs."""
+    """Experiment that FlagScale's `run.py` starts; None for other programs."""
     if launch is None or os.path.basename(launch.script or "") != "run.py":
         return None
     from .megatron.inputs.yaml_launches import experiment_of_launch
@@ -172,6 +173,7 @@ def _flagscale_experiment(
 
 
 def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
+    """Configuration of a FlagScale experiment's launch."""
     from .megatron.effective import megatron_config
     from .megatron.inputs.yaml_launches import FLAGSCALE, SIGNS
 
@@ -190,7 +192,7 @@ def _of_experiment(made: Experiment, file: str, options: ReadOptions) -> Config:
 
 
 def _in_dialect(name: str, sign: str, options: ReadOptions) -> tuple[Chosen | None, ReadOptions]:
-    """The dialect that a file is in, and the options without another version that is asked for."""
+    """Detected dialect, and options without a contradicting version."""
     from .megatron.messages_compiled import say as say_of_megatron
     from .megatron.versions import Chosen
 
@@ -223,7 +225,7 @@ def format_of(source: SourceText, path: str) -> Format:
 
 
 def _refuse_recipe(source: SourceText) -> None:
-    """UnreadableError that names the program, for Python or TOML that configures one that accmap does not read."""
+    """UnreadableError for Python or TOML of a program that accmap does not read."""
     from .file_kind import recipe_of_another
 
     problem = recipe_of_another(source)
@@ -232,7 +234,7 @@ def _refuse_recipe(source: SourceText) -> None:
 
 
 def _is_model(source: SourceText, *, may_be_yaml: bool) -> bool:
-    """True if this is a model's `config.json`, asked of what begins as JSON alone; a YAML can be written as JSON."""
+    """True if a text is a model's `config.json`."""
     if not source.text[:256].lstrip().startswith("{"):
         return False
     from .huggingface.model_config import is_model
@@ -255,7 +257,7 @@ def _has_sections(text: str) -> bool:
 def _recipe(
     source: SourceText, options: ReadOptions, path: str, cwd: str, open_file: Callable[[str], SourceText]
 ) -> Config:
-    """A functional test's recipe; which words its driver makes of it depends on the version, too."""
+    """Configuration of a functional test's recipe."""
     from .megatron.effective import megatron_config
     from .megatron.inputs.functional_test import read_recipe
 
@@ -291,7 +293,7 @@ def _megatron_version(
     file: str,
     text: str = "",
 ) -> tuple[Chosen | None, tuple[Diagnostic, ...]]:
-    """The version that the source tree of a launch states, where nobody names one, or the header of a written file."""
+    """Version from the launch's source tree, if none is requested; problems for unknown ones."""
     if options.megatron is not None:
         return None, ()
     found = tree_version("megatron", folders_of(launch, path, cwd), open_file)
@@ -318,6 +320,7 @@ def _read_script_launch(
     open_file: Callable[[str], SourceText],
     list_directory: Callable[[str], list[str] | None] | None,
 ) -> Config:
+    """Configuration of the launch that a script starts, of either framework."""
     from .mindformers.launch import is_mindformers_launch
     from .shell.script import read_script
 
@@ -359,7 +362,7 @@ def _read_script_launch(
 def _arguments_of_yaml(
     words: tuple[Argument, ...], chosen: Chosen | None, options: ReadOptions, open_file: Callable[[str], SourceText]
 ) -> tuple[tuple[Argument, ...], Chosen | None, ReadOptions]:
-    """The words of a file that `--yaml-cfg` names, in their dialect; else what is there."""
+    """Words of the file that `--yaml-cfg` names, with its dialect; else the given ones."""
     if not any(word.text.startswith("--yaml-cfg") for word in words):
         return words, chosen, options
     from .megatron.inputs.yaml_launches import CONFIGURED, yaml_cfg_words
@@ -371,7 +374,7 @@ def _arguments_of_yaml(
 def _words_of(
     launch: Launch | None, purpose: Purpose | None, open_file: Callable[[str], SourceText]
 ) -> tuple[Launch | None, tuple[Argument, ...]]:
-    """The launch and its words, those of a YAML that it names in their place, and fields of a recipe as options."""
+    """Launch and its words, with those of a YAML or recipe that it names."""
     if launch is None:
         return None, ()
     words = launch.arguments
@@ -433,7 +436,7 @@ def _mindformers_launch(
 def _opener_of_written_files(
     written: WrittenFiles, cwd: str, open_file: Callable[[str], SourceText], launch: Launch | None, file: str
 ) -> Callable[[str], SourceText]:
-    """Opens files as the script has left them where the launch begins, not as they lie on the disk now."""
+    """Function that opens files as the script left them at the launch."""
     if launch is None or not any(written):
         return open_file
     folders = [folder for folder in (launch.directory, cwd) if folder is not None]
@@ -452,7 +455,7 @@ def _opener_of_written_files(
 
 
 def _open_named_yaml(name: str, script: str, open_file: Callable[[str], SourceText]) -> SourceText:
-    """The YAML that a launch names: from where the launch is started, or from beside the script."""
+    """YAML that a launch names, relative to the launch or the script."""
     try:
         return open_file(name)
     except UnreadableError as error:
@@ -465,7 +468,7 @@ def _open_named_yaml(name: str, script: str, open_file: Callable[[str], SourceTe
 
 
 def check_versions(options: ReadOptions, where: str | None = None) -> ReadOptions:
-    """The options as they are; UnreadableError where one names a version that there are no facts of.
+    """Options unchanged; UnreadableError if one names an unknown version.
 
     One rule for all frameworks, and whether or not a file of that framework is read: what nothing is known of
     is refused, and never answered for by a neighbour. `where` names the file that says it, where it is no option.

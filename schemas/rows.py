@@ -70,7 +70,7 @@ class Run:
         self.locals[row.target] = _sourced((value, self.source_paths(row), True))
 
     def require(self, row: Row, value: Any) -> None:
-        """Report what does not hold."""
+        """Report a requirement that does not hold."""
         if not value:
             self.refuse(row)
 

@@ -21,7 +21,7 @@ def mark(name: Mark, language: str) -> str:
 
 
 def list_words(words: Iterable[str], language: str, between: Mark = "comma") -> str:
-    """Words one after another, with a mark between them."""
+    """Words as a list in one language."""
     return mark(between, language).join(words)
 
 
@@ -31,12 +31,12 @@ def join_words(parts: Iterable[Words | str], between: Mark = "comma") -> Words:
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """The first of some names, and how many there are where that is more."""
+    """First names of a list, with the total number if there are more."""
     return ", ".join(names[:most]) + (f", … ({len(names)})" if len(names) > most else "")
 
 
 def in_brackets(text: str, language: str) -> str:
-    """A text in brackets; nothing for an empty one."""
+    """Text in brackets; empty for an empty text."""
     return say.page("marks", language)("brackets", text) if text else ""
 
 
@@ -49,7 +49,7 @@ def term(key: str, language: Language) -> str:
 
 
 def system_reason(error: Exception) -> Words:
-    """The system's words for an error, and the same in Chinese where accmap has them."""
+    """System's text for an error, with a Chinese one if known."""
     import errno
 
     known: Words | None = getattr(error, "words", None)

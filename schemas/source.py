@@ -28,11 +28,11 @@ class Span(NamedTuple):
         return span_json(self)
 
     def at(self, file: str = "") -> str:
-        """The place at which it begins, as compilers write it, in a file of its own or else in this one."""
+        """Start of the span as compilers write it: file, line and column."""
         return f"{self.file or file}:{self.line}:{self.column}"
 
     def through(self, last: Span) -> Span:
-        """The span from the start of this one to the end of `last`."""
+        """Span from this one's start to the end of `last`."""
         return Span(self.line, self.column, last.end_line, last.end_column, self.file)
 
 
@@ -51,7 +51,7 @@ class SourceText:
         self._starts = _line_starts(text)
 
     def line(self, number: int) -> str:
-        """The text of one line, without its end."""
+        """Text of one line without its line end."""
         start = self._starts[number - 1]
         end = self._starts[number] if number < len(self._starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
@@ -76,7 +76,7 @@ class SourceText:
         return self._starts[line - 1] + column - 1
 
     def offsets(self, span: Span) -> tuple[int, int]:
-        """The character offsets between which a span of this text lies."""
+        """Start and end offset of a span."""
         return self.offset(span.line, span.column), self.offset(span.end_line, span.end_column)
 
     def span(self, start: int, end: int) -> Span:

@@ -31,7 +31,7 @@ _LEVELS = 7
 def tree_version(
     framework: Framework, folders: Iterable[str], open_file: Callable[[str], SourceText]
 ) -> tuple[str, str] | None:
-    """The version of the nearest tree at or above one of the folders, and the file that says it or came with it."""
+    """Version of the nearest source tree at or above these folders, and the file that states it."""
     name = _NAMES[framework]
     seen: set[str] = set()
     for folder in folders:
@@ -53,7 +53,7 @@ def tree_version(
 
 
 def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
-    """The folders in which the tree of a launch may be: of its program, the one it changed to, the script's own."""
+    """Folders in which a launch's source tree may be."""
     folders: list[str] = []
     if launch is not None:
         start = launch.directory or cwd
@@ -68,7 +68,7 @@ def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:
 
 
 def version_of_known_folder(launch: Launch | None, text: str) -> tuple[str, str] | None:
-    """The version that a folder on `PYTHONPATH` is known to hold, wherever it lies, and its name.
+    """Version and name of a known folder on `PYTHONPATH`.
 
     The words of the script are searched: what stands before the folder is often what a program prints.
     """
@@ -82,7 +82,7 @@ def version_of_known_folder(launch: Launch | None, text: str) -> tuple[str, str]
 
 
 def _version_by_marks(framework: Framework, path: str, said: str) -> tuple[str, str] | None:
-    """The latest version of which the tree has a file, and that file; None where what the tree says is as late."""
+    """Newest version whose distinctive file the tree has, and that file."""
     for version, mark in MARKS[framework]:
         if number_of(version) <= number_of(said):
             return None
@@ -93,6 +93,7 @@ def _version_by_marks(framework: Framework, path: str, said: str) -> tuple[str, 
 
 
 def _stated_version(framework: Framework, path: str, open_file: Callable[[str], SourceText]) -> str | None:
+    """Version assigned in a source file; None if the file has none."""
     try:
         text = open_file(path).text
     except UnreadableError:

@@ -16,7 +16,7 @@ _LONGER = 6
 
 
 def closest(name: str, known: Iterable[str]) -> str | None:
-    """The entry of `known` that shares most pairs of letters with `name`; None where nothing comes near.
+    """Entry most similar to `name` by letter pairs; None if none is similar.
 
     A launch script is compared with eight hundred options, for which difflib would take longer than everything else.
     """
@@ -71,7 +71,7 @@ def _make_suggestion(en: str, zh: str, name: str, is_only: bool) -> Suggestion:
 
 
 def suggest_as(words: Words, meant: str, name: str, known: Iterable[str] = ()) -> Suggestion:
-    """Words that say what was meant by a name; of a table's own answer, which has no rival, without `known`."""
+    """Suggestion text for a name; without `known` it has no rivals."""
     slips = [other for other in known if slip(name, other)]
     return _make_suggestion(*words.both(), meant, slips == [meant] or not known)
 
@@ -99,7 +99,7 @@ def slip(name: str, other: str) -> bool:
 
 
 def _has_other_word(words: list[str], others: list[str]) -> bool:
-    """True if a short word stands in the place of another: --o-lora-rank is no misspelt --q-lora-rank."""
+    """True if a short word was exchanged, so that the names differ in meaning."""
     return len(words) == len(others) and any(
         len(word) == len(twin) < _WORD and sorted(word) != sorted(twin)
         for word, twin in zip(words, others, strict=True)

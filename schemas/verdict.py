@@ -28,17 +28,17 @@ class Unseen(NamedTuple):
     zh: str
 
     def text(self, language: Language) -> str:
-        """For a person."""
+        """Readable text of the uncompared item."""
         return f"{self.what}{mark('colon', language)}{self.zh if language == 'zh' else self.en}"
 
 
 def word_of(verdict: str, language: str) -> str | None:
-    """The words for the two verdicts that are neither fine nor bad; None for any other."""
+    """Readable words for `partial` and `undecided`; None for other verdicts."""
     return say.page("verdict", language)(verdict) if verdict in (PARTIAL, UNDECIDED) else None
 
 
 def conclude(fine: str, bad: str, *, wrong: bool, compared: int, unseen: Sequence[Unseen] = ()) -> str:
-    """The word for an answer: `bad` where something is wrong, `fine` only where all of it was compared."""
+    """One-word verdict: `bad` if something is wrong, `fine` only if everything was compared."""
     if wrong:
         return bad
     if not compared:
@@ -55,14 +55,14 @@ _FOUND = "undecided-argument"
 
 
 def unresolved_words(config: Config) -> Iterator[tuple[str, Diagnostic]]:
-    """Each word, and what its reader said of it."""
+    """Undecided words of a configuration with their problems."""
     for problem in config.problems:
         if problem.kind.name == _FOUND:
             yield str(dict(problem.values)["text"]), problem
 
 
 def unseen_words(configs: Iterable[Config]) -> list[Unseen]:
-    """The words that no comparison of these files has seen."""
+    """Undecided words that no comparison covers."""
     return [
         Unseen(
             config.file if problem.span is None else f"{config.file}:{problem.span.line}",

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def release_of(text: str | None) -> str | None:
-    """`0.15.3` of `core_v0.15.3`; None for what is no one release: a minor version, a branch, a release candidate."""
+    """Release in a text: `0.15.3` for `core_v0.15.3`; None for branches and candidates."""
     number = (text or "").strip().removeprefix("core_").removeprefix("v")
     parts = number.split(".")
     return number if len(parts) >= 3 and all(part.isascii() and part.isdigit() for part in parts) else None
 
 
 def minor_of(text: str) -> str | None:
-    """`1.9` of `r1.9.0rc1`: two numbers, and a patch that begins with a digit; None where the text is no version."""
+    """Minor version in a text: `1.9` for `r1.9.0rc1`; None if there is none."""
     parts = text.strip().removeprefix("core_").lstrip("rv").split(".")
     if len(parts) < 2 or not all(part.isascii() and part.isdigit() for part in parts[:2]):
         return None
@@ -33,7 +33,7 @@ def minor_of(text: str) -> str | None:
 
 
 def nearest_version(text: str, known: Sequence[str]) -> str:
-    """The known version whose numbers are nearest to those of a text; the last one if the text has none."""
+    """Known version nearest to the numbers in a text."""
     wanted = _leading_numbers(text)
     numbers = {name: _leading_numbers(name) for name in known}
     if not wanted or not any(numbers.values()):
@@ -55,7 +55,7 @@ _LONGEST = 5
 
 
 def names_a_file(text: str) -> bool:
-    """True if what stands for a version is a file that describes a dialect."""
+    """True if a version text is the path of a dialect file."""
     return text.endswith((".yaml", ".yml"))
 
 
@@ -89,7 +89,7 @@ ALL = tuple(map(Version._make, VERSIONS))
 
 
 def names(framework: Framework, dialect: Dialect | None = None, use: Use = "read") -> tuple[str, ...]:
-    """The versions of a framework that serve a use, oldest first; in one of its dialects, or in any."""
+    """Versions of a framework for a use, oldest first."""
     found = {
         version.name: None
         for version in ALL
@@ -99,7 +99,7 @@ def names(framework: Framework, dialect: Dialect | None = None, use: Use = "read
 
 
 def names_with_facts(framework: Framework, dialect: Dialect) -> tuple[str, ...]:
-    """The versions that have facts of their own."""
+    """Versions with facts of their own."""
     return tuple(
         version.name
         for version in ALL
@@ -108,7 +108,7 @@ def names_with_facts(framework: Framework, dialect: Dialect) -> tuple[str, ...]:
 
 
 def default_name(framework: Framework, dialect: Dialect) -> str:
-    """The version of a file that does not say its own."""
+    """Version assumed for a file that states none."""
     return names(framework, dialect, "default")[0]
 
 
@@ -120,7 +120,7 @@ def default_target(framework: Framework) -> tuple[str, Dialect]:
 
 
 def target_dialect(framework: Framework, name: str) -> Dialect | None:
-    """The dialect that is written for a version if none is named; None for a version that is not known."""
+    """Dialect written for a version by default; None if unknown."""
     for one in ALL:
         if one.framework == framework and one.name == name and "target" in one.uses:
             return one.dialect
@@ -128,7 +128,7 @@ def target_dialect(framework: Framework, name: str) -> Dialect | None:
 
 
 def stand_ins(framework: Framework, dialect: Dialect) -> dict[str, str]:
-    """The versions without facts of their own, and whose facts answer for them."""
+    """Versions without own facts, with the version whose facts are used."""
     return {
         version.name: version.facts
         for version in ALL
@@ -137,12 +137,12 @@ def stand_ins(framework: Framework, dialect: Dialect) -> dict[str, str]:
 
 
 def label_of(framework: Framework, name: str) -> str | None:
-    """The label of a version that is not a release, beside its name."""
+    """Label of a version that is not a release."""
     return next((one.label for one in ALL if one.framework == framework and one.name == name), None)
 
 
 def number_of(name: str) -> tuple[int, ...]:
-    """The order of a version: `1.10` after `1.9`, a patch with its release, `main` after all that were released."""
+    """Sortable number of a version; branches come after releases."""
     number = NUMBERS.get(name) or _numbers.get(name)
     if number is None:
         number = tuple([int(part) for part in name.split(".")[:2] if part.isdigit()])
@@ -152,7 +152,7 @@ def number_of(name: str) -> tuple[int, ...]:
 
 
 def newest_until(name: str, among: Sequence[str]) -> str:
-    """The newest of some versions, oldest first, that is not after one; the oldest where all are."""
+    """Newest of these versions that is not newer than one; the oldest if all are."""
     number = number_of(name)
     return next((one for one in reversed(among) if number_of(one) <= number), among[0])
 
@@ -171,12 +171,12 @@ def within(version: str, since: str | None, until: str | None) -> bool:
 
 
 def name_with(framework: Framework, number: tuple[int, ...]) -> str | None:
-    """The version that stands at a number, where there is one."""
+    """Version name with a number; None if unknown."""
     return next((name for name in names(framework) if number_of(name) == number), None)
 
 
 def known_names(framework: Framework, dialect: Dialect | None = None) -> str:
-    """The versions of a framework in words: `0.12–0.19`, and by name those that are no release."""
+    """Versions of a framework as text: `0.12–0.19`, and branches."""
     known = names(framework, dialect)
     released = [name for name in known if name not in NUMBERS]
     return ", ".join([f"{released[0]}–{released[-1]}", *(name for name in known if name in NUMBERS)])
@@ -187,13 +187,13 @@ _HEAD = 400
 
 
 def title_of(framework: Framework, version: str) -> str:
-    """A framework and a version, as a header names them; a release of Megatron-LM by its branch."""
+    """Framework and version as a header writes them."""
     branch = framework == "megatron" and version[0].isdigit()
     return f"{TITLES[framework]} core_r{version}.0" if branch else f"{TITLES[framework]} {version}"
 
 
 def header_version(framework: Framework, text: str) -> str | None:
-    """The version of a header; None if the text has none."""
+    """Version in a text's header; None if there is none."""
     head = text[:_HEAD]
     if "accmap" not in head:
         return None
@@ -205,7 +205,7 @@ def header_version(framework: Framework, text: str) -> str | None:
 
 
 def versions_in(text: str, order: Sequence[str]) -> tuple[str, ...]:
-    """The versions that a text means, of those there are; ValueError where it names another."""
+    """Versions that a range text means; ValueError for unknown ones."""
     chosen: set[str] = set()
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
@@ -221,7 +221,7 @@ def versions_in(text: str, order: Sequence[str]) -> tuple[str, ...]:
 
 
 def text_of(versions: Collection[str], order: Sequence[str]) -> str:
-    """The shortest text that means these versions; what holds in the newest one is left open, as it may go on."""
+    """Shortest range text for these versions."""
     parts: list[str] = []
     at = 0
     while at < len(order):

@@ -45,7 +45,7 @@ _PIPES = ("/dev/fd/", "/proc/self/fd/")
 
 
 def read_text(path: str, shown: str | None = None, encoding: str | None = None) -> SourceText:
-    """The text of a file that the caller named, or UnreadableError; `shown` is the name that messages use.
+    """Text of a file that the caller named; UnreadableError if it cannot be read.
 
     `<(command)` is a pipe with a name of its own, and is read as standard input is; no other pipe is.
     """
@@ -74,12 +74,12 @@ def is_pipe(path: str) -> bool:
 
 
 def open_given(path: str) -> BufferedReader:
-    """The stream of a file that the caller named; OSError where it is neither a regular file nor the caller's pipe."""
+    """Stream of a file that the caller named; OSError unless it is a regular file or the caller's pipe."""
     return open(path, "rb") if is_pipe(path) else open_regular(path)
 
 
 def read_named(path: str) -> SourceText:
-    """The text of a file that another file names, or UnreadableError: never a pipe, not even standard input."""
+    """Text of a file that another file names; UnreadableError for pipes and standard input."""
     return decode(read_regular(path), path)
 
 
@@ -110,7 +110,7 @@ def read_regular(path: str, shown: str | None = None, limit: int = MAX_BYTES) ->
 
 
 def _close_name(path: str) -> str | None:
-    """The file in the same folder whose name is most like that of a missing one."""
+    """File in the same folder whose name is most similar to a missing one."""
     from ..suggestion import closest
 
     folder, name = os.path.split(path)
@@ -134,7 +134,7 @@ def read_standard_input(shown: str | None, encoding: str | None = None) -> Sourc
 
 
 def read_json(path: str, limit: int = MAX_BYTES) -> Any:
-    """The value of a JSON file that accmap or another program wrote; ValueError or UnreadableError where it has none.
+    """Value of a JSON file that a program wrote; ValueError or UnreadableError if it is not valid.
 
     A whole number that is larger than any float ends as ValueError: who reads it would stop at it later.
     """
@@ -170,7 +170,7 @@ def require_inside(path: str, root: str) -> None:
 
 
 def require_no_way_out(path: str, root: str) -> None:
-    """UnreadableError for a link within a folder that leads out of it; a caller may well name a file elsewhere."""
+    """UnreadableError for a link that leads out of its folder."""
     if os.path.abspath(path).startswith(os.path.join(root, "")):
         require_inside(path, root)
 
@@ -245,7 +245,7 @@ def whole_number(digits: str) -> int:
 
 
 def refuse_larger(name: str, size: int, limit: int) -> None:
-    """UnreadableError for a text that is too long to be what it seems."""
+    """UnreadableError for a text that exceeds the size limit of its kind."""
     if size > limit:
         _refuse(say.too_large(size=size, limit=limit), name)
 

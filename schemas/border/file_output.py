@@ -49,7 +49,7 @@ def one_file(first: str, second: str) -> UsageError:
 
 
 def write_text(path: str, text: str, *, force: bool = False) -> None:
-    """Put `text` at `path`; UsageError where a file stands there already or the place cannot be written."""
+    """Write `text` to `path`; UsageError if a file exists there or the place is not writable."""
     write_texts({path: text}, force=force)
 
 
@@ -62,12 +62,12 @@ def deliver(text: Outgoing, output: str | None, *, force: bool = False) -> None:
 
 
 def write_texts(files: Mapping[str, str], *, force: bool = False) -> None:
-    """Put several texts in place; nothing is written where one of them may not be."""
+    """Write several texts, or none if one of them cannot be written."""
     _write_whole_files({path: _encode_text(path, text) for path, text in files.items()}, force=force, over_inputs=False)
 
 
 def rewrite(source: SourceText, text: str) -> None:
-    """Write another text over the file that was read, in the encoding that it was read in."""
+    """Write a new text over a file that was read, in its encoding."""
     try:
         data = text.encode(source.encoding)
     except UnicodeEncodeError:
@@ -76,7 +76,7 @@ def rewrite(source: SourceText, text: str) -> None:
 
 
 def write_folder(directory: str, files: Mapping[str, str | bytes], *, force: bool = False) -> None:
-    """Put several files below a directory; the folders made for them go again where they cannot be written."""
+    """Write several files below a directory; new folders are removed again after a failure."""
     made: list[str] = []
     try:
         for folder in dict.fromkeys((directory, *map(os.path.dirname, files))):
@@ -110,7 +110,7 @@ class NewFile:
         self._asked = 0
 
     def write(self, data: Buffer) -> None:
-        """Take a part of a large file: the disk is at work on it while the next one is made."""
+        """Write a part of a large file to its temporary place."""
         stream = self.stream
         stream.write(data)
         length = stream.tell()
@@ -143,7 +143,7 @@ class NewFile:
         stream.close()
 
     def place(self) -> None:
-        """Rename it to its place."""
+        """Rename the finished file to its final name."""
         os.replace(self._beside, self._target)
         self._unlock()
         if self._lasting:
@@ -151,7 +151,7 @@ class NewFile:
             _flush_folder(os.path.dirname(self._target))
 
     def discard(self) -> None:
-        """Take it away again."""
+        """Delete the temporary file."""
         self.stream.close()
         if os.path.lexists(self._beside):
             os.unlink(self._beside)
@@ -179,7 +179,7 @@ def _begin_file(folder: str, target: str) -> tuple[str, int]:
 
 
 def _lock_file(handle: int, *, wait: bool) -> bool:
-    """True if the file is this process's alone; where the system cannot lock, nothing is ever taken for a leftover."""
+    """True if this process now holds the file's lock."""
     import fcntl
 
     try:
@@ -197,7 +197,7 @@ def free_bytes(folder: str) -> int:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Take away what processes that are gone left half-written in a folder."""
+    """Delete temporary files that ended processes left in a folder."""
     try:
         names = [name for name in os.listdir(folder) if name.startswith(_MARK)]
     except OSError:
@@ -213,6 +213,7 @@ def remove_leftovers(folder: str) -> None:
 
 
 def _remove_leftover(path: str, *, elsewhere: bool) -> None:
+    """Delete a temporary file if no process holds its lock; files of other machines only after a day."""
     handle = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         # Not every network file system shows a lock to other machines: theirs are left alone for a day.
@@ -231,6 +232,7 @@ def _seconds() -> float:
 
 
 def _write_whole_files(files: Mapping[str, bytes], *, force: bool, over_inputs: bool) -> None:
+    """Write several files, each first under a temporary name, so that none is written if one fails."""
     if "-" in files:
         raise UsageError(say.dash_is_a_file())
     streams = {path for path in files if _is_stream(path)}
@@ -271,7 +273,7 @@ def _allow_open_files(count: int) -> None:
 
 
 def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
-    """UsageError where a place is taken: by another answer, by what was read, or by a file that nobody gave up."""
+    """UsageError if a path is an output of this run, an input, or an existing file without `force`."""
     targets = [os.path.realpath(path) for path in paths]
     for at, target in enumerate(targets):
         if target in targets[:at]:
@@ -289,7 +291,7 @@ def _refuse_places(paths: list[str], *, force: bool, over_inputs: bool) -> None:
 
 
 def _open_already(path: str) -> int | None:
-    """The number of a stream that a path names as such; to open its file anew would begin at its start."""
+    """Number of the open stream that a path names, such as `/dev/stdout`."""
     if path in ("/dev/stdout", "/dev/stderr"):
         return 1 if path == "/dev/stdout" else 2
     folder, _, number = path.rpartition("/")
@@ -297,7 +299,7 @@ def _open_already(path: str) -> int | None:
 
 
 def _is_stream(path: str) -> bool:
-    """True if the place is a device or a pipe (/dev/null, /dev/stdout, >(command)), which takes bytes as they come."""
+    """True if a path is a device or pipe, which takes bytes directly."""
     if _open_already(path) is not None:
         return True
     try:
@@ -315,7 +317,7 @@ def _encode_text(path: str, text: str) -> bytes:
 
 
 def _keep_mode(handle: int, target: str) -> None:
-    """Give a file what the one that it replaces has: its permissions, and its owner where this user may."""
+    """Copy permissions, and the owner if possible, from the replaced file."""
     try:
         standing = os.stat(target)
     except OSError:
@@ -329,6 +331,7 @@ def _keep_mode(handle: int, target: str) -> None:
 
 
 def _flush_folder(folder: str) -> None:
+    """Force a folder's entries to disk, where the system supports it."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # a system that does not open folders
@@ -342,7 +345,7 @@ def _flush_folder(folder: str) -> None:
 
 
 def _make(folder: str, made: list[str]) -> None:
-    """Make a folder and those above it that are missing, and note which."""
+    """Create a folder and its missing parents, and list them in `made`."""
     folder = folder.rstrip("/") or folder
     if folder and not os.path.isdir(folder):
         _make(os.path.dirname(folder), made)
@@ -351,7 +354,7 @@ def _make(folder: str, made: list[str]) -> None:
 
 
 def _machine() -> str:
-    """The end of a half-written file's name, which says on which machine its process runs."""
+    """Ending of temporary file names that identifies this machine."""
     if not hasattr(os, "uname"):
         return ""
     return f"@{os.uname().nodename.replace('/', '').replace('@', '')}"

@@ -42,14 +42,14 @@ _current = [Inputs()]
 
 
 def exchange_inputs(others: Inputs | None = None) -> Inputs:
-    """Start the inputs of a command, and return those before it: each command of a process has inputs of its own."""
+    """Install the recorder of a command's inputs and return the previous one."""
     before = _current[0]
     _current[0] = others or Inputs()
     return before
 
 
 def remember_input(path: str | int) -> None:
-    """Count a file (or what is open under a number) as one that was read, where it was not opened here."""
+    """Record a file as read although it was opened elsewhere."""
     try:
         status = os.stat(path)
     except (OSError, ValueError):
@@ -58,7 +58,7 @@ def remember_input(path: str | int) -> None:
 
 
 def remember_opened(status: os.stat_result, path: str) -> None:
-    """Count a file as one that was read."""
+    """Record an opened file as read."""
     inputs = _current[0]
     inputs.opened.add((status.st_dev, status.st_ino))
     inputs.latest = path
@@ -72,12 +72,12 @@ def is_input(status: os.stat_result) -> bool:
 
 
 def latest_input() -> str:
-    """The file that was opened last: what a long command is busy with."""
+    """Path of the file opened last, for progress messages."""
     return _current[0].latest
 
 
 def note_written(path: str, size: int) -> None:
-    """Count a file as one that the command has written."""
+    """Record a file as written by the command."""
     _current[0].written[path] = size
 
 
@@ -87,23 +87,23 @@ def written_files() -> Mapping[str, int]:
 
 
 def noted_inputs() -> Mapping[str, bytes] | None:
-    """The state of everything that this command has read or looked for; None if its answer is not stored."""
+    """State of everything that the command read or looked for; None if the answer is not cached."""
     return _current[0].notes
 
 
 def stop_noting() -> None:
-    """Say that the answer is not going to be stored."""
+    """Stop recording: the answer will not be cached."""
     _current[0].notes = None
 
 
 def note(path: str, kind: str, state: bytes) -> None:
-    """Note the state of a path, which is the key's end of its kind of look."""
+    """Record the state of a path."""
     if _current[0].notes is not None:
         add_notes({os.path.abspath(path) + kind: state})
 
 
 def add_notes(others: Mapping[str, bytes] | None) -> None:
-    """Take over notes. What had another state before has changed while the command ran: no answer is stored."""
+    """Add records from elsewhere; a contradiction means that a file changed and nothing is cached."""
     notes = _current[0].notes
     if notes is not None and others is not None:
         for key, state in others.items():
@@ -138,7 +138,7 @@ class NotRegularError(OSError):
 
 
 def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
-    """The bytes of a regular file; OSError where there is none. To look at what would be replaced is not to read it."""
+    """Stream of a regular file; OSError otherwise. `remember` records it as an input."""
     try:
         _require_regular(os.stat(path), path)
         handle = os.open(path, _FLAGS)
@@ -158,7 +158,7 @@ def open_regular(path: str, *, remember: bool = True) -> BufferedReader:
 
 
 def failure_of(error: OSError | ValueError, path: str) -> bytes:
-    """The state of a file that cannot be opened: why, and where a link that leads nowhere points to."""
+    """Comparable state of a path that cannot be opened."""
     if isinstance(error, NotRegularError):
         return b"kind %d" % error.kind
     if not isinstance(error, OSError):
@@ -171,7 +171,7 @@ def failure_of(error: OSError | ValueError, path: str) -> bytes:
 
 
 def read_at_once(stream: BufferedReader, size: int) -> bytes:
-    """At most `size` bytes; OSError where a file of the system (/proc/kmsg) would have its reader wait."""
+    """Up to `size` bytes; OSError for system files that would block."""
     # Room for `size` bytes is not made for a file that has far fewer.
     there = min(size, os.fstat(stream.fileno()).st_size + 1)
     data = stream.read(there)
@@ -183,6 +183,7 @@ def read_at_once(stream: BufferedReader, size: int) -> bytes:
 
 
 def _require_regular(status: os.stat_result, path: str) -> None:
+    """Raise an OSError for a directory, pipe, device or socket."""
     mode = status.st_mode
     if stat.S_ISREG(mode):
         return
@@ -207,12 +208,12 @@ MOST_NAMES = 5_000
 
 
 def exists(path: str) -> bool:
-    """True if anything stands at a path; a link that leads nowhere does not."""
+    """True if a path exists; dangling links do not count."""
     return _link_and_target_kinds(path)[1] != 0
 
 
 def stands(path: str) -> bool:
-    """True if anything stands at a path, a link that leads nowhere included."""
+    """True if a path exists, dangling links included."""
     return _link_and_target_kinds(path)[0] != 0
 
 
@@ -232,12 +233,12 @@ def is_link(path: str) -> bool:
 
 
 def kind_of(path: str) -> int:
-    """The kind of what a path leads to, as `stat.S_ISREG` and its like take it; 0 if there is nothing."""
+    """File type of a path's target, in the bits that `stat.S_ISREG` takes; 0 if absent."""
     return _link_and_target_kinds(path)[1]
 
 
 def real_path(path: str) -> str:
-    """The place that a path leads to, all links followed; ValueError for a path that cannot be one."""
+    """Path with all links followed; ValueError for an impossible path."""
     found = os.path.realpath(path)
     if is_noting():
         note(path, _LEADS, _encode_state(found))
@@ -245,7 +246,7 @@ def real_path(path: str) -> str:
 
 
 def owners(path: str) -> frozenset[int]:
-    """The owners of a file and of the link that leads to it; none if there is no file."""
+    """User ids that own a file and the link to it; empty if there is no file."""
     found = _owner_ids(path)
     if is_noting():
         note(path, _OWNER, _encode_state(repr(sorted(found))))
@@ -253,7 +254,7 @@ def owners(path: str) -> frozenset[int]:
 
 
 def names_in(path: str) -> list[str] | None:
-    """The names in a folder, none of what is no folder; None if it cannot be listed, or has too many."""
+    """Names in a folder; None if it cannot be listed or has too many."""
     found = _names_in_folder(path)
     if is_noting():
         note(path, _NAMES, _encode_state(repr(found)))
@@ -267,12 +268,12 @@ def note_content(path: str, data: bytes) -> None:
 
 
 def stamp_key(path: str) -> str:
-    """The key of a module's size and time, which stand for its content."""
+    """Record key for a module's size and time."""
     return path + _STAMP
 
 
 def state_of(key: str) -> bytes:
-    """The state of what was noted under a key, as it is now."""
+    """Current state of what a record key describes."""
     path, mark, kind = key.partition("\0")
     return _STATES[mark + kind](path)
 
@@ -316,7 +317,7 @@ def _names_in_folder(path: str) -> list[str] | None:
 
 
 def _content(path: str) -> bytes:
-    """A digest of a file's content, or the reason why it has none."""
+    """Digest of a file's content, or the reason why it cannot be read."""
     try:
         with open_regular(path, remember=False) as stream:
             data = read_at_once(stream, _LONGEST + 1)
@@ -327,7 +328,7 @@ def _content(path: str) -> bytes:
 
 
 def _change_stamp(path: str) -> bytes:
-    """Time of the last change and size, as bytes that are compared."""
+    """Modification time and size as comparable bytes."""
     try:
         status = os.stat(path)
     except OSError:
@@ -336,7 +337,7 @@ def _change_stamp(path: str) -> bytes:
 
 
 def _encode_state(text: str) -> bytes:
-    """A short state as it is, a long one as its digest."""
+    """Short state unchanged, a long one as its digest."""
     data = text.encode("utf-8", "surrogateescape")
     return data if len(data) < 40 else digest(data)
 

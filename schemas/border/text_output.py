@@ -50,6 +50,7 @@ class _JsonCharacters(_VisibleCharacters):
 
 
 def _is_harmless(character: str) -> bool:
+    """True if a character can be printed to a terminal or log without side effects."""
     if character.isprintable() or character in _JOINERS:
         return True
     from unicodedata import category
@@ -90,13 +91,13 @@ def paint(text: str, style: str, colour: bool) -> str:
 
 
 def forget_colours() -> None:
-    """Read the marks of colour as characters again: a command begins, which may not want any."""
+    """Stop treating colour marks as special, at the start of a command."""
     for mark in (*_PAINT.values(), _PLAIN):
         _SHOWN.pop(ord(mark), None)
 
 
 def visible(text: str) -> str:
-    """One line of text for a person: what would steer a terminal or a CI log is shown as a visible escape."""
+    """One line of text with control characters shown as escapes."""
     if not text.isprintable():
         text = text.translate(cast("dict[int, str]", _SHOWN))
     if "##" in text:
@@ -108,19 +109,19 @@ def visible(text: str) -> str:
 
 
 def _without_commands(text: str, written: str) -> str:
-    """`##vso[…]` and its kind work wherever in a line they stand."""
+    """Text with CI log commands such as `##vso[…]` disabled."""
     import re
 
     return re.sub(r"##(?=[A-Za-z]*\[)", lambda _: written, text)
 
 
 def page(lines: Iterable[str]) -> Outgoing:
-    """Lines for a person, each written as one line."""
+    """Output text of lines for a person, made safe for terminals."""
     return cast("Outgoing", "".join([f"{visible(line)}\n" for line in lines]))
 
 
 def json_text(value: object, indent: int | None = None, default: Callable[[Any], object] | None = None) -> Outgoing:
-    """One JSON value and the end of its line; what a terminal or a log would run is written as JSON's own escape.
+    """Output text of a JSON value with a line end; `default` converts other types.
 
     `default` gives the JSON form of what has none of its own.
     """
@@ -137,6 +138,7 @@ _encoders: dict[tuple[int | None, Callable[[Any], object] | None], Callable[[obj
 
 
 def _json_encoder(indent: int | None, default: Callable[[Any], object] | None) -> Callable[[object], str]:
+    """JSON encoder function for an indentation, created once."""
     encoder = _encoders.get((indent, default))
     if encoder is None:
         from json import JSONEncoder
@@ -147,13 +149,13 @@ def _json_encoder(indent: int | None, default: Callable[[Any], object] | None) -
 
 
 def json_with(key: str, entries: Iterable[Outgoing], rest: Mapping[str, object]) -> Outgoing:
-    """One JSON object whose first key is a list of values that are JSON already; the end of its line."""
+    """Output text of a JSON object whose first key is a list of encoded values."""
     listed = ", ".join([entry[:-1] for entry in entries])
     return cast("Outgoing", f'{{"{key}": [{listed}], {json_text(rest)[1:]}')
 
 
 def json_with_number(entry: Outgoing, key: str, number: int) -> Outgoing:
-    """One JSON object in which a number stands for the `null` of a key that it has once.
+    """Output text of a JSON object with a number in place of one key's `null`.
 
     Within a string a quotation mark is written with a backslash, so that nothing there looks like the key.
     """
@@ -161,7 +163,7 @@ def json_with_number(entry: Outgoing, key: str, number: int) -> Outgoing:
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> Outgoing:
-    """A table for a spreadsheet: a cell that it would run as a formula begins with an apostrophe."""
+    """Output text of a CSV table; cells that spreadsheets would execute are quoted."""
     from csv import writer
     from io import StringIO
 
@@ -186,7 +188,7 @@ def _csv_cell(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Text inside a line or a cell of Markdown, which shows it as it stands."""
+    """Text escaped for a line or cell of Markdown."""
     text = visible(text)
     for special in "\\`*_{}[]<>|~":
         if special in text:
@@ -205,7 +207,7 @@ def markdown_code(text: str) -> str:
 
 
 def shell_word(text: str) -> str:
-    """Text as one word of bash, on one line."""
+    """Text quoted as one word of bash on one line."""
     if text.isascii() and text.translate(_SAFE_IN_A_WORD).isalnum():
         return text  # without a module more
     from shlex import quote
@@ -252,7 +254,7 @@ def azure_text(text: str) -> str:
 
 
 def visible_lines(text: str) -> str:
-    """Text of several lines for a format that has an escape of its own for their ends."""
+    """Multi-line text with control characters escaped, for formats that escape line ends."""
     return "\n".join([visible(line) for line in text.split("\n")])
 
 
@@ -263,7 +265,7 @@ def _replace_each(text: str, table: Iterable[tuple[str, str]]) -> str:
 
 
 def trust_text(text: str) -> Outgoing:
-    """A whole text that a format's module put together from the pieces above, or that is exact on purpose.
+    """Mark a whole text as safe for output, because its parts were escaped or must stay exact.
 
     Exact are the files that a command writes (a converted script, a configuration), which are quoted by their own
     language's rules.
@@ -272,7 +274,7 @@ def trust_text(text: str) -> Outgoing:
 
 
 def emit(text: Outgoing) -> None:
-    """Give an answer to standard output."""
+    """Write an answer to standard output."""
     _begin_answer()
     sys.stdout.write(text)
 
@@ -298,7 +300,7 @@ def tell_crash(error: BaseException) -> None:
 
 
 def transient(line: str, columns: int = 70) -> None:
-    """A line of progress on standard error that the next one, or an answer, replaces; an empty one takes it away.
+    """Show a progress line on standard error, replaced by the next one or removed if empty.
 
     Nothing more is told once the answer has begun: whoever reads it may have it before him, in `less`.
     """
@@ -312,7 +314,7 @@ def transient(line: str, columns: int = 70) -> None:
 
 
 def await_answer() -> None:
-    """A command begins, which has given no answer yet."""
+    """Note that a command starts and has not answered yet."""
     _answering[0] = False
 
 
@@ -340,7 +342,7 @@ _answering = [False]
 
 
 def clear_screen() -> None:
-    """An empty terminal, where the answer goes to one."""
+    """Clear the terminal, if the answer goes to one."""
     if sys.stdout.isatty():
         sys.stdout.write("\033[2J\033[H")
 

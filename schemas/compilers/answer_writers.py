@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def writers(about: str, models: Iterable[Model], known: Mapping[Any, str]) -> str:
-    """The text of a module with a function for each model; `known` are those that another module has, by its name."""
+    """Source text of a module with a writer function for each model."""
     own = tuple(models)
     homes: dict[str, list[str]] = {}
     for model, home in known.items():
@@ -52,6 +52,7 @@ def _name(model: type[BaseModel]) -> str:
 
 
 def _writer_function(model: Model) -> Iterator[str]:
+    """Source lines of the function that writes one model's record as JSON values."""
     fields = [(field.alias or name, name, field) for name, field in model.model_fields.items()]
     given = [name for _, name, field in fields if _marker_of(field, Given)]
     keywords = ["*", *(f"{name}: Any = None" for name in given)] if given else []
@@ -107,7 +108,7 @@ def _source(name: str, field: FieldInfo, it: str) -> str:
 
 
 def _text_expression(marks: Iterable[Any], source: str) -> str:
-    """The expression for a text in the language of the answer; empty where the marks ask for none."""
+    """Python expression for a text in the answer's language; empty without a marker."""
     for mark in marks:
         if isinstance(mark, Spoken):
             return f'{source}.zh if language == "zh" else {source}.en'
@@ -117,6 +118,7 @@ def _text_expression(marks: Iterable[Any], source: str) -> str:
 
 
 def _value_expression(name: str, field: FieldInfo, it: str) -> str:
+    """Python expression for a field's value in JSON form, by its type and markers."""
     source = _source(name, field, it)
     if _marker_of(field, Given):
         return source
@@ -131,7 +133,7 @@ def _value_expression(name: str, field: FieldInfo, it: str) -> str:
 
 
 def _expression(kind: Any, source: str, depth: int = 0) -> str:
-    """The expression that turns a value of a kind into what JSON has for it."""
+    """Python expression that converts a value of a type to JSON."""
     if get_origin(kind) is Annotated:
         inner, *marks = get_args(kind)
         return (
@@ -154,7 +156,7 @@ def _expression(kind: Any, source: str, depth: int = 0) -> str:
 
 
 def _union_expression(parts: tuple[Any, ...], source: str, depth: int) -> str:
-    """One kind or None; of several kinds each is written as it is."""
+    """Python expression for an optional type; for other unions the value itself."""
     others = [part for part in parts if part is not NoneType]
     written = _expression(others[0], source, depth) if len(others) == 1 < len(parts) else source
     takes_none = written == source or written.startswith("json_value(")

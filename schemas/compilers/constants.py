@@ -48,6 +48,7 @@ def products() -> dict[str, str]:
 
 
 def _purposes_module() -> str:
+    """Source text of the module with tables of programs and file purposes."""
     content: dict[str, Any] = load_table((ROOT / "schemas" / "purposes.yaml").read_text("utf-8"))
     mindformers = content["mindformers"]
     tables: dict[str, object] = {
@@ -93,7 +94,7 @@ def _purposes_module() -> str:
 
 
 def _program(entry: dict[str, Any], name: str) -> tuple[str, ...]:
-    """Name, kind, what it is in both languages, what is lost in both, and whose parser reads its arguments."""
+    """Name, kind, texts and argument parser of a program's table entry."""
     if entry["kind"] not in KINDS or (entry["kind"] != "training" and "what" not in entry):
         raise ValueError(f"{entry[name]}: {entry['kind']!r} is no kind, or nothing says what it is")
     what = _english_and_chinese(entry.get("what", _NOTHING))
@@ -132,6 +133,7 @@ def read_versions() -> dict[str, list[dict[str, Any]]]:
 
 
 def _check_versions(framework: str, entries: list[dict[str, Any]]) -> None:
+    """ValueError if version entries are malformed, out of order or without one default."""
     dialects = DIALECTS[framework]
     names = [entry.get("name") for entry in entries]
     for entry in entries:
@@ -147,7 +149,7 @@ def _check_versions(framework: str, entries: list[dict[str, Any]]) -> None:
 
 
 def _wrong_with(entry: dict[str, Any], dialects: tuple[str, ...], names: list[Any]) -> str:
-    """The mistake in one version's line; empty if there is none."""
+    """Mistake in a version's entry; empty if there is none."""
     strange = set(entry) - _MEMBERS - set(dialects)
     if strange or not isinstance(entry.get("name"), str) or not set(entry) & set(dialects):
         return str(sorted(strange)) if strange else "its name is a text, and it has a dialect"
@@ -168,7 +170,7 @@ def _version_number(entry: dict[str, Any]) -> tuple[int, ...] | None:
 
 
 def versions_product() -> dict[str, str]:
-    """The compiled module."""
+    """Text of the compiled versions module by file name."""
     rows: list[tuple[Any, ...]] = []
     numbers: dict[str, tuple[int, ...] | None] = {}
     marks: dict[str, tuple[tuple[str, str], ...]] = {}

@@ -42,7 +42,7 @@ def message_names(folder: str, what: Literal["problems", "words"]) -> frozenset[
 
 
 def compile_catalogue(folder: str, text: str) -> dict[str, str]:
-    """The three modules of one folder's catalogue; ValueError for one that is wrong."""
+    """Text of the three modules compiled from one folder's messages; ValueError for a mistake."""
     content: dict[str, Any] = yaml.load(text, _Loader)
     if set(content) - {"problems", "words", "pages", "foreign"}:
         raise ValueError(f"{folder}/{SOURCE}: {sorted(content)}: no problems, words, pages or foreign")
@@ -103,6 +103,7 @@ def _problem_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _both_texts(name: str, row: dict[str, Any], needed: set[str]) -> tuple[str, str]:
+    """English and Chinese text of a message; ValueError for missing members or placeholders."""
     if not name.isidentifier():
         raise ValueError(f"{name!r} cannot be said in Python")
     if needed - set(row) or set(row) - needed - _OPTIONAL:
@@ -118,7 +119,7 @@ def _both_texts(name: str, row: dict[str, Any], needed: set[str]) -> tuple[str, 
 
 
 def _label(name: str, row: Any) -> tuple[str, str]:
-    """A text of a page, which stands as [English, Chinese]; its placeholders may be numbered by their order."""
+    """English and Chinese text of a page entry."""
     texts = [text for text in cast("list[object]", row) if isinstance(text, str)] if isinstance(row, list) else []
     if len(texts) != 2:
         raise ValueError(f"{name}: needs its English and its Chinese, and nothing else")
@@ -130,7 +131,7 @@ def _label(name: str, row: Any) -> tuple[str, str]:
 
 
 def placeholders(text: str) -> set[str]:
-    """The names that fill a text."""
+    """Names of the placeholders in a text."""
     found = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
     for name in found:
         if not name.isidentifier():
@@ -145,6 +146,7 @@ def _type_stub(
     words: dict[str, dict[str, Any]],
     pages: dict[str, dict[str, Any]],
 ) -> str:
+    """Text of the type stub with one method for each message."""
     lines = [
         f'"""`say`, the messages by name, {about} Do not edit."""',
         "",
@@ -183,5 +185,5 @@ def _type_stub(
 
 
 def _protocol(page: str) -> str:
-    """The type of what says a page's words."""
+    """Name of the type for a page's words."""
     return f"{page.title().replace('_', '')}Words"

@@ -37,7 +37,7 @@ class _Loader(LOADER):
 
 
 def read_table(path: str) -> Any:
-    """The table, every mapping in it with its line."""
+    """Table in a YAML file, with the line number in each mapping."""
     with open(path, encoding="utf-8") as stream:
         return yaml.load(stream, _Loader)
 
@@ -70,12 +70,12 @@ class Names:
         """The key under which the run has a (dotted) name; None where there is none of that name."""
 
     def compile(self, text: str) -> str:
-        """The source of the function that an expression becomes; ValueError for a name that nothing has."""
+        """Source text of a function for an expression; ValueError for unknown names."""
         tree = _Compiler(self).visit(_parse_expression(text))
         return f"lambda v: {ast.unparse(ast.fix_missing_locations(tree))}"
 
     def message(self, text: str) -> str:
-        """The source of a text whose `{…}` are expressions: the text itself, or a function that fills it."""
+        """Source text for a message with `{…}` expressions: the text, or a function that fills it."""
         parts = list(Formatter().parse(text))
         if all(expression is None for _, expression, _, _ in parts):
             return repr("".join(literal for literal, _, _, _ in parts))
@@ -88,7 +88,7 @@ class Names:
         return f"lambda v: {shape!r}.format({', '.join(bodies)})"
 
     def read(self, text: str) -> list[str]:
-        """The keys of the values that an expression reads, in its order."""
+        """Keys of the values that an expression reads, in order."""
         found: dict[str, None] = {}
         tree = _parse_expression(text)
         own = _bound_names(tree)
@@ -100,11 +100,11 @@ class Names:
         return list(found)
 
     def is_function(self, name: str) -> bool:
-        """True if a name is one of what expressions may call."""
+        """True if expressions may call a function of this name."""
         return name in self.context or name in self.builtins or name in self.functions
 
     def resolve(self, dotted: str, *, is_call: bool = False) -> tuple[str, str]:
-        """The key of a name, and what is asked of its value: the last word of what is called is a method."""
+        """Key of a dotted name, and the attribute or method taken from its value."""
         name, _, method = dotted.rpartition(".") if is_call else (dotted, "", "")
         key = self.place(name)
         if key is None:
@@ -113,7 +113,7 @@ class Names:
 
 
 def definitions(raw: dict[str, Any], known: Collection[str]) -> list[tuple[str, str]]:
-    """Every `name(parameters): expression`, as a function's source; ValueError for a name that nothing has."""
+    """Source text of each `name(parameters): expression` function; ValueError for unknown names."""
     found: list[tuple[str, str]] = []
     heads = {str(head): str(text) for head, text in raw.items() if head != LINE}
     names = {*known, *(head.partition("(")[0] for head in heads)}
@@ -173,6 +173,7 @@ class _Compiler(ast.NodeTransformer):
         return self.visit(node.body)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Call with its function and arguments resolved; a quoted name is resolved too."""
         dotted = _dotted_name(node.func)
         method = dotted is not None and "." in dotted
         function = self._value(dotted, is_call=True) if method and dotted is not None else self.visit(node.func)
@@ -191,6 +192,7 @@ class _Compiler(ast.NodeTransformer):
         return self._value(node.id)
 
     def _value(self, dotted: str, *, is_call: bool = False) -> ast.expr:
+        """Syntax node for a dotted name: own variable, context, builtin, function or value lookup."""
         names = self.names
         run = ast.Name("v", ast.Load())
         head, _, tail = dotted.partition(".")

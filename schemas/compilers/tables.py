@@ -25,7 +25,7 @@ def load_table(text: str) -> Any:
 
 
 def literal_module(about: str, **values: Any) -> str:
-    """A module with these constants; `about` is its first line."""
+    """Source text of a module with these constants; `about` is its docstring."""
     lines = [f'"""{about} Do not edit."""', "", "from __future__ import annotations", ""]
     lines += ["TYPE_CHECKING = False", "if TYPE_CHECKING:", "    from typing import Any", ""]
     lines += [
@@ -42,5 +42,5 @@ def freeze(value: Any) -> Any:
 
 
 def members(record: BaseModel, *without: str, **instead: Any) -> tuple[Any, ...]:
-    """The values of a record in its order, but for some of them; `instead` stands for others."""
+    """Values of a record in order, some omitted or replaced by `instead`."""
     return tuple(freeze(instead.get(name, value)) for name, value in record if name not in without)

@@ -94,7 +94,7 @@ def extract_facts(python: str) -> dict[str, Any]:
 
 
 def source_digests(folder: Path) -> dict[str, dict[str, str]]:
-    """By file, the digest of each class and function of the modelling code of the families, and of what they share."""
+    """Digest of each class and function in the families' modelling code, by file."""
     files = [f"models/{family}/modeling_{family}.py" for family in FAMILIES]
     return {
         name: {node.name: digest(node) for node in ast.parse((folder / name).read_text("utf-8")).body if _is_code(node)}
@@ -108,7 +108,7 @@ def _is_code(node: ast.stmt) -> TypeGuard[ast.ClassDef | ast.FunctionDef]:
 
 
 def previous_version(version: str, stored: Collection[str]) -> str | None:
-    """The version whose facts a new one is laid beside: its own, else those of the one before it."""
+    """Version to compare new facts with: the same one, else the one before."""
     order = _listed_versions()
     until = order[: order.index(version) + 1] if version in order else order
     return next((name for name in reversed(until) if name in stored), None)
@@ -148,7 +148,7 @@ def _changed_code(old: Mapping[str, Mapping[str, str]], new: Mapping[str, Mappin
 
 
 def products() -> dict[str, str]:
-    """The compiled module."""
+    """Text of the compiled module by file name, for the generator."""
     stored = read_families()
     if tuple(stored) != names("huggingface"):
         raise ValueError(f"schemas/huggingface/facts.json holds {tuple(stored)}, and not what versions.yaml names")
@@ -187,7 +187,7 @@ _IDENTIFIERS = "_token_id"
 
 
 def _kinds(stored: Mapping[str, Any], nullable: Sequence[str]) -> dict[str, tuple[str, bool]]:
-    """By key, the kind of its defaults in all families and versions, and whether null is a value of it."""
+    """Type of each key's default in all families and versions, and True if null is allowed."""
     given: dict[str, set[str]] = {}
     for found in stored.values():
         for family in found["families"].values():
@@ -203,7 +203,7 @@ def _kinds(stored: Mapping[str, Any], nullable: Sequence[str]) -> dict[str, tupl
 
 
 def main(arguments: list[str]) -> int:
-    """Print the changes, and write them where that is asked for."""
+    """Print the changes of facts; write them if requested."""
     parser = argparse.ArgumentParser(prog="accmap.schemas.huggingface.extract")
     parser.add_argument("python")
     parser.add_argument("--version", required=True)

@@ -51,7 +51,7 @@ def class_of(family: str, version: str) -> ConfigurationClass:
 
 
 def known_version(text: str, where: str = "--transformers") -> str:
-    """`4.57` for `4.57`, `4.57.1`, `v4.57.1`; UnreadableError for one that is not known."""
+    """Version name for texts such as `4.57.1` or `v4.57`; UnreadableError if unknown."""
     version, known = minor_of(text), names("huggingface")
     if version not in known:
         nearest = nearest_version(text, known)
@@ -90,7 +90,7 @@ def huggingface_config(source: SourceText, asked: str | None = None) -> Config:
 
 
 def _settings(keys: Mapping[str, Any], places: Mapping[str, Span], known: ConfigurationClass) -> dict[str, Setting]:
-    """The keys of the file, and the defaults of the class for those that it does not have under any name."""
+    """Settings of the file's keys and of the class's defaults for the others."""
     settings = {key: Setting(key, value, "explicit", places.get(key)) for key, value in keys.items()}
     for key, value in known.defaults.items():
         others = (known.renamed.get(key), *(name for name, own in known.renamed.items() if own == key))
@@ -100,7 +100,7 @@ def _settings(keys: Mapping[str, Any], places: Mapping[str, Span], known: Config
 
 
 def _odd_values(keys: Mapping[str, Any]) -> list[tuple[str, str, str, object]]:
-    """Values that no network can be built with: the key, its name in a message, the kind that it needs, the value.
+    """Values that no network can be built with: key, shown name, required type and value.
 
     A section of rotary parameters is open as a whole if one of its numbers is odd.
     """
@@ -131,7 +131,7 @@ def _unusable(key: str, kind: str, value: object, version: str) -> Problem:
 def _require_own(
     known: ConfigurationClass, family: str, keys: Mapping[str, Any], file: str, places: Mapping[str, Span]
 ) -> None:
-    """A model_type that several codes share is read for one of them: UnreadableError for a file of another's."""
+    """UnreadableError for a file of another code that shares the model_type."""
     found = ((key, whose) for key in keys for part, whose in known.others if part in key)
     for key, whose in found:
         said = say.other_code(family=family, key=key, whose=whose, known=known.name)
@@ -139,6 +139,7 @@ def _require_own(
 
 
 def _json_keys(source: SourceText) -> dict[str, Any]:
+    """JSON object in a file; UnreadableError if it is not one."""
     import json
 
     try:
@@ -160,7 +161,7 @@ def _places(source: SourceText, keys: Mapping[str, Any]) -> dict[str, Span]:
 
 
 def _version(written: object) -> tuple[str, Words]:
-    """The version to read with: the newest known one that is not newer than the writer's, and of its kind."""
+    """Version to read with: the newest known one that is not newer than the writer's."""
     usual = default_name("huggingface", "transformers")
     if not isinstance(written, str) or not number_of(written):
         return usual, NOTHING
@@ -172,6 +173,7 @@ def _version(written: object) -> tuple[str, Words]:
 
 
 def _known_family(keys: Mapping[str, Any], file: str, places: Mapping[str, Span], version: str) -> str:
+    """Model family in `model_type`; UnreadableError if missing or unknown."""
     from .facts_compiled import FACTS
 
     written = keys.get("model_type")

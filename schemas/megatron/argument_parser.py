@@ -60,7 +60,7 @@ class Parsed(NamedTuple):
 
 
 def parse(arguments: Sequence[Argument], known: Catalog, file: str) -> Parsed:
-    """The vector of one launch under the arguments of one version."""
+    """Parsed arguments of one launch in one version."""
     return _Parser(arguments, known, file).parse()
 
 
@@ -78,6 +78,7 @@ def with_declarations(known: Catalog, declared: Sequence[str]) -> Catalog:
 
 
 def _parse_declaration(text: str) -> ArgumentFact:
+    """Argument declared by `--declare FLAG:COUNT:TYPE`; UnreadableError if malformed."""
     flag, _, rest = text.partition(":")
     count, _, kind = rest.partition(":")
     flag = flag if flag.startswith("-") else f"--{flag}"
@@ -119,6 +120,7 @@ class _Parser:
         self.after_open: set[str] | None = None
 
     def parse(self) -> Parsed:
+        """Parse all words as argparse does: options with their values, then stray words."""
         arguments = self.arguments
         count = len(arguments)
         closed = next((at for at, word in enumerate(arguments) if word.resolved and word.text == "--"), count)
@@ -138,6 +140,7 @@ class _Parser:
         return Parsed(self.given, tuple(self.problems), overridable)
 
     def is_option(self, word: Argument) -> bool:
+        """True if argparse takes a word as an option, as far as it is decided."""
         text = word.text
         if not word.resolved:
             # `--tp=$TP`: the name of the flag is decided
@@ -159,7 +162,7 @@ class _Parser:
         return " " not in text
 
     def numbers_are_options(self) -> bool:
-        """True if the parser has an option such as `-1`; then words like it are no values."""
+        """True if the parser has options such as `-1`, so that such words are not values."""
         return any(
             negative_number(option)
             for option in self.known.by_option
@@ -167,7 +170,7 @@ class _Parser:
         )
 
     def option(self, at: int, end: int) -> tuple[str, int]:
-        """Read the option at `at`; its values end before `end`. Answers the flag and where to go on."""
+        """Parse the option at `at`; returns its flag and the position after its values."""
         word = self.arguments[at]
         flag, explicit = self.parts(word)
         fact = self.known.option(flag) if word.resolved or explicit is not None else None
@@ -202,6 +205,7 @@ class _Parser:
     def take(
         self, flag: str, fact: ArgumentFact, words: Sequence[Argument], span: Span, *, explicit: bool = False
     ) -> None:
+        """Store an option with its values, and report values that it does not take."""
         raw = tuple(word.text for word in words)
         for word in words:
             if word.resolved and word.text[:1] in _DASHES and word.text.strip(_DASHES)[:1].isalpha():
@@ -228,7 +232,7 @@ class _Parser:
     def report_to_fill_in(
         self, flag: str, fact: ArgumentFact, left: tuple[str, ...], words: Sequence[Argument]
     ) -> None:
-        """Words that a template leaves: argparse refuses the second one, where the option does not take them all."""
+        """Report template words such as `your path` that argparse would refuse."""
         if fact.nargs in ("*", "+"):
             said = say.undecided_value(flag=flag, text=" ".join(left), key=fact.dest, why=say.to_fill_in())
             self.report(said, words[0].span)
@@ -236,7 +240,7 @@ class _Parser:
         self.report(say.stray_placeholder(flag=flag, text=" ".join(left)), words[1].span)
 
     def store_values(self, flag: str, fact: ArgumentFact, words: Sequence[Argument]) -> tuple[Value, bool]:
-        """The value of an option that keeps what it is given, and whether it is decided."""
+        """Value of an option, converted, and True if it is decided."""
         undecided = next((word for word in words if not word.resolved), None)
         if undecided is not None:
             self.report(
@@ -255,6 +259,7 @@ class _Parser:
         return fact.const if fact.nargs == "?" else values, True
 
     def convert_word(self, flag: str, fact: ArgumentFact, word: Argument) -> tuple[Value, bool]:
+        """Value of a word by the argument's type and choices, and True if valid; reports otherwise."""
         text = word.text
         choices = fact.choices
         try:
@@ -270,13 +275,14 @@ class _Parser:
         return value, True
 
     def short(self, flag: str, fact: ArgumentFact, word: Argument, values: Sequence[Argument]) -> None:
-        """Too few values: argparse stops here; whatever stands there is shown."""
+        """Report too few values, at which argparse stops."""
         found = " ".join(value.text for value in values) or "–"
         self.report(say.missing_value(flag=flag, expected=_expected_values(fact), found=found), word.span)
         raw = tuple(value.text for value in values)
         self.keep(Given(flag, fact.dest, fact, None, raw, word.span, decided=False))
 
     def unknown_option(self, at: int, end: int, flag: str, explicit: str | None) -> tuple[str, int]:
+        """Parse an option that the version does not have; returns its flag and the position after it."""
         word = self.arguments[at]
         if flag.startswith("-h") or flag == "--help":
             self.report(say.help(flag=flag), word.span)
@@ -301,6 +307,7 @@ class _Parser:
         return flag, end
 
     def report_unknown(self, word: Argument, flag: str, dest: str, count: int) -> None:
+        """Report an unknown option with a suggestion and the dialects that know it."""
         from .versions import name_dialects, suggestion
 
         better = suggestion(flag, self.known)
@@ -316,6 +323,7 @@ class _Parser:
         self.report(problem._replace(values=(*problem.values, ("near", better or ""))), word.span)
 
     def stray(self, word: Argument, flag: str) -> None:
+        """Report a word that belongs to no option."""
         if not word.resolved:
             self.open(word)
             return
@@ -329,10 +337,12 @@ class _Parser:
         self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected_values(fact)), word.span)
 
     def open(self, word: Argument) -> None:
+        """Report an undecided word after which further arguments may follow."""
         self.report(say.undecided_argument(text=word.text, why=word.reason()), word.span)
         self.after_open = set()
 
     def keep(self, given: Given) -> None:
+        """Store a parsed argument; reports a repetition with another value."""
         before = self.given.pop(given.dest, None)
         if before is not None and (before.value != given.value or before.decided != given.decided):
             shown = given.value if given.decided else say.undecided()
@@ -347,7 +357,7 @@ class _Parser:
 
 
 def _to_fill_in(fact: ArgumentFact, words: Sequence[Argument]) -> tuple[str, ...]:
-    """The words of a template's `your model path` behind an option for a text; none where it has a value."""
+    """Words of a template phrase such as `your model path`; empty if there is a real value."""
     if fact.type not in (None, "str") or fact.choices:
         return ()
     count = next((at for at, word in enumerate(words) if not word.resolved), len(words))
@@ -356,7 +366,7 @@ def _to_fill_in(fact: ArgumentFact, words: Sequence[Argument]) -> tuple[str, ...
 
 
 def _is_left(words: tuple[str, ...]) -> bool:
-    """True if words are to be filled in, by how they begin or by what stands around them."""
+    """True if words look like a placeholder to be filled in."""
     closing = _BRACKETS.get(words[0][:1])
     if closing is not None and words[-1].endswith(closing) and not any(":" in word for word in words):
         return True
@@ -365,7 +375,7 @@ def _is_left(words: tuple[str, ...]) -> bool:
 
 
 def _how_many(fact: ArgumentFact, available: int) -> int | None:
-    """Number of words before the next option that an option takes; None if they are too few."""
+    """Number of following words that an option takes; None if too few."""
     if fact.action != "store":
         return 0
     nargs = fact.nargs
@@ -388,7 +398,7 @@ def _expected_values(fact: ArgumentFact) -> Words:
 
 
 def _through(flag: Argument, values: Sequence[Argument]) -> Span:
-    """The span of a flag and its values if they stand one behind the other in one file, at most a line apart."""
+    """Span of a flag with its values if these follow directly."""
     end = flag.span
     for value in values:
         span = value.span
@@ -415,12 +425,12 @@ class PatternTooLongError(ValueError):
 
 
 def convert(kind: str | None, text: str, version: str) -> Value:
-    """The value of `text`; ValueError where Megatron's parser refuses it."""
+    """Value of a text by type; ValueError if Megatron-LM's parser would refuse it."""
     return text if kind is None else _CONVERTERS[kind](text, version)
 
 
 def _frequency(text: str, version: str) -> Value:
-    """An interval `N`, or a list expression such as `([0]*3+[1]*58)`.
+    """Interval or list expression such as `([0]*3+[1]*58)`.
 
     megatron/training/arguments.py:moe_freq_type, no_rope_freq_type, la_freq_type; from 0.13 only digits,
     brackets, commas, `+` and `*` may stand in the list.
@@ -452,6 +462,7 @@ def _as_lists(found: Any) -> Value:
 
 
 def _evaluated_node(node: Any) -> Any:
+    """Value of a list-expression node; ValueError for anything but numbers, lists and arithmetic."""
     kind = type(node).__name__
     if kind == "Constant" and type(node.value) is int:
         return node.value
@@ -506,7 +517,7 @@ def _integers(text: str, version: str) -> Value:
 
 
 def _or_nothing(kind: str) -> Callable[[str, str], Value]:
-    """The value, or nothing: Hydra and YAML write `null` for None."""
+    """Converter that also accepts `null` for None, as Hydra and YAML write it."""
     return lambda text, version: None if text in _NOTHING else _CONVERTERS[kind](text, version)
 
 

@@ -53,7 +53,7 @@ class Catalog(NamedTuple):
     """True if its parser takes the beginning of one option for that option."""
 
     def option(self, name: str) -> ArgumentFact | None:
-        """The argument of an option, which may be abbreviated where the parser takes that and no other one fits."""
+        """Argument for an option, complete or uniquely abbreviated."""
         found = self.by_option.get(name)
         if found is not None or not self.abbreviates or not name.startswith("--") or len(name) < 3:
             return found
@@ -62,11 +62,11 @@ class Catalog(NamedTuple):
 
     @property
     def program(self) -> str:
-        """Whose arguments these are."""
+        """Name of the program whose arguments these are."""
         return self.own_program or f"Megatron-LM {self.version}"
 
     def knows(self, dest: str) -> bool:
-        """True if this version has an argument that writes `dest`."""
+        """True if the version has an argument with this destination."""
         return dest in self.by_dest
 
 
@@ -74,7 +74,7 @@ _loaded: dict[str, Catalog] = {}
 
 
 def catalog(version: str) -> Catalog:
-    """The arguments of a version (as `normalise_version` names it)."""
+    """All arguments of a version."""
     found = _loaded.get(version)
     if found is None:
         module = named_module(f"catalog_{version.replace('.', '_')}_compiled", __package__)
@@ -83,7 +83,7 @@ def catalog(version: str) -> Catalog:
 
 
 def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
-    """A catalog with its lookups."""
+    """Catalog with lookup tables for these arguments."""
     arguments = tuple(facts)
     by_dest: dict[str, ArgumentFact] = {}
     for argument in arguments:
@@ -93,7 +93,7 @@ def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
 
 
 def with_arguments(known: Catalog, facts: Iterable[ArgumentFact]) -> Catalog:
-    """The catalog with a fork's arguments, which stand in the place of those of the same name."""
+    """Catalog with a fork's arguments added or replacing those of equal name."""
     added = tuple(facts)
     replaced = {option for fact in added for option in fact.options}
     kept = [fact for fact in known.arguments if replaced.isdisjoint(fact.options)]

@@ -30,11 +30,11 @@ class Stretch(NamedTuple):
         return self.consumed + self.batch * (step - self.start)
 
     def step_of(self, samples: float) -> float:
-        """The (fractional) iteration at which this stretch, extended both ways, has consumed so many samples."""
+        """Fractional iteration at which so many samples are consumed, by this stretch's batch size."""
         return self.start + (samples - self.consumed) / self.batch
 
     def first_after(self, samples: float) -> int:
-        """The first iteration that has consumed more than so many samples, if this stretch went on for ever."""
+        """First iteration that consumes more than so many samples, by this stretch's batch size."""
         step = self.start + math.floor((samples - self.consumed) / self.batch) + 1
         while self.samples(step - 1) > samples:
             step -= 1
@@ -77,12 +77,12 @@ class Consumption(NamedTuple):
 
 
 def constant_batch(batch: int) -> Consumption:
-    """One stretch."""
+    """Consumption with one batch size throughout."""
     return Consumption((Stretch(0, 0, batch),))
 
 
 def ramped_batch(first: int, increment: int, over: int, last: int, running: Callable[[int], int]) -> Consumption:
-    """`--rampup-batch-size first increment over`, as the scheduler counts it.
+    """Consumption under `--rampup-batch-size first increment over`, as the scheduler counts.
 
     `running` rounds a batch down to what the devices can share evenly; the run's length is counted without that.
     """
@@ -107,11 +107,11 @@ class Ramp(NamedTuple):
 
     @property
     def consumption(self) -> Consumption:
-        """The samples of the batches as they are asked for."""
+        """Consumption by the requested batch sizes."""
         return self.with_rounding(_same_batch)
 
     def with_rounding(self, shared: Callable[[int], int]) -> Consumption:
-        """The samples of the batches as they run, each rounded down to what the devices can share evenly."""
+        """Consumption by batch sizes rounded down to what devices share evenly."""
         return ramped_batch(self.first, self.increment, self.over, self.full, shared)
 
     def iterations(self, samples: int) -> int:
@@ -122,7 +122,7 @@ class Ramp(NamedTuple):
 
 
 def ramp_of(words: Sequence[object], full: int) -> Ramp | None:
-    """The ramp that `--rampup-batch-size` describes; None if it does not lead to the full batch."""
+    """Ramp that `--rampup-batch-size` describes; None if it does not reach the full batch."""
     try:
         first, increment, over = (int(str(word)) for word in words)
     except ValueError:
@@ -133,7 +133,7 @@ def ramp_of(words: Sequence[object], full: int) -> Ramp | None:
 
 
 def stepped_batch(schedule: Iterable[tuple[int, int]]) -> Consumption:
-    """`--step-batch-size-schedule`: batch sizes by the number of samples from which they hold."""
+    """Consumption under `--step-batch-size-schedule`."""
     steps = sorted(schedule)
 
     def batch_at(consumed: int) -> int:
@@ -163,7 +163,7 @@ def _same_batch(batch: int) -> int:
 
 
 def _stretches(batch_at: Callable[[int], int], running: Callable[[int], int], until: int) -> Consumption:
-    """Walk from one batch size to the next; the last change lies where `until` samples are consumed, or just after."""
+    """Stretches of constant batch size, up to `until` samples."""
     found: list[Stretch] = []
     step = consumed = 0
     while True:
@@ -181,6 +181,7 @@ def _stretches(batch_at: Callable[[int], int], running: Callable[[int], int], un
 def _next_change(
     batch_at: Callable[[int], int], nominal: int, step: int, consumed: int, batch: int, until: int
 ) -> tuple[int, int]:
+    """Iteration and sample count at which the batch size changes next, by bisection."""
     low, high = 0, (until - consumed) // batch + 1  # after `high` iterations more than `until` samples are consumed
     while high - low > 1:
         middle = (low + high) // 2

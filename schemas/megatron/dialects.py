@@ -109,7 +109,7 @@ class Dialect(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """The text that names this very dialect, as `--megatron` takes it."""
+        """Text that selects this dialect in `--megatron`."""
         return self.name if self.file is None else self.file.path
 
     def __reduce__(self) -> tuple[Callable[..., Dialect | None], tuple[str, ...]]:
@@ -117,7 +117,7 @@ class Dialect(NamedTuple):
         return (dialect_named, (self.name,)) if self.file is None else (_dialect_of_file, self.file)
 
     def to_fork_arguments(self, values: Mapping[str, Any]) -> list[Written]:
-        """Megatron-LM's arguments as this fork's scripts say them, in their order."""
+        """Megatron-LM's arguments in this fork's own words."""
         known: dict[str, Any] = {dest: fact.default for dest, fact in self.known.by_dest.items()} | dict(values)
         told = {key: Written(key, key, value) for key, value in values.items()}
         for one in self.writing:
@@ -131,7 +131,7 @@ class Dialect(NamedTuple):
         return list(told.values())
 
     def targets_of(self, dest: str) -> tuple[str, ...]:
-        """The arguments of Megatron-LM's own that come to say what one of the fork's says."""
+        """Megatron-LM's arguments whose value comes from a fork's argument."""
         names, found = {dest}, dict[str, None]()
         for row in (*self.rows.before, *self.rows.after):
             reads = {name for part in (row.value, row.condition) if isinstance(part, Expression) for name in part.reads}
@@ -151,7 +151,7 @@ class Dialect(NamedTuple):
             return False
 
     def put_for(self, dest: str) -> tuple[str, ...]:
-        """The arguments whose values some row puts in the place of another's, whatever that one says itself."""
+        """Arguments whose values a row writes over `dest`."""
         rows = (row for row in (*self.rows.before, *self.rows.after) if row.action == "read" and row.target == dest)
         return tuple(
             row.value.name
@@ -162,11 +162,11 @@ class Dialect(NamedTuple):
         )
 
     def about(self, dest: str) -> Reason | None:
-        """The first reason about an argument, whether or not it holds."""
+        """First listed reason about an argument, even if it does not apply."""
         return next((one for one in self.reasons if any(matches_pattern(name, dest) for name in one.names)), None)
 
     def reason(self, dest: str, settings: Mapping[str, Setting], launch: Launch | None) -> Reason | None:
-        """The first reason for an argument that holds where the settings are these; None where there is none."""
+        """First listed reason about an argument that applies to these settings; None without one."""
         own = dest in self.own
         fitting = (
             one for one in self.reasons if (own or one.when) and any(matches_pattern(name, dest) for name in one.names)
@@ -189,7 +189,7 @@ class _Values(GivenArguments):
 
 
 def _holds(reason: Reason, condition: Expression, values: _Values) -> bool:
-    """True if a condition holds, or may: what cannot be worked out is no reassurance."""
+    """True if a condition holds or cannot be evaluated."""
     try:
         return bool(condition(values))
     except TOO_ODD:
@@ -204,7 +204,7 @@ _MOST_DESCRIBED = 16
 
 
 def dialects_with(dest: str) -> Iterator[Dialect]:
-    """The dialects that come with accmap and have an argument of their own of this destination, oldest first."""
+    """Built-in dialects that have an argument of this destination, oldest first."""
     for name in known_dialects():
         dialect = dialect_named(name)
         if dialect is not None and dest in dialect.own:
@@ -212,14 +212,14 @@ def dialects_with(dest: str) -> Iterator[Dialect]:
 
 
 def known_dialects() -> tuple[str, ...]:
-    """The names of those that come with accmap."""
+    """Names of the built-in dialects."""
     from .dialect_signs_compiled import SIGNS
 
     return tuple(f"{sign[0]}-{version}" for sign in SIGNS for version in sign[1])
 
 
 def dialect_versions(fork: str) -> tuple[str, ...]:
-    """The versions of a fork that come with accmap, oldest first; none where there is no such fork."""
+    """Versions of a fork that accmap includes, oldest first."""
     from .dialect_signs_compiled import SIGNS
 
     return next((sign[1] for sign in SIGNS if sign[0] == fork), ())
@@ -259,6 +259,7 @@ def _dialect_of_file(path: str, text: str, shown: str | None = None) -> Dialect:
 
 
 def _content_of(text: str, shown: str) -> Mapping[str, Any]:
+    """Parsed YAML of a dialect file; UnreadableError if it is not a mapping."""
     import yaml
 
     try:
@@ -271,7 +272,7 @@ def _content_of(text: str, shown: str) -> Mapping[str, Any]:
 
 
 def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> Dialect:
-    """A dialect of a file's content; UnreadableError where it is malformed."""
+    """Dialect in a file's content; UnreadableError if malformed."""
     try:
         return _Reading(content, version).dialect()
     except (ValueError, TypeError, KeyError, LookupError, AttributeError) as error:
@@ -280,7 +281,7 @@ def dialect_of(content: Mapping[str, Any], version: str | None, where: str) -> D
 
 
 def base_of(content: Mapping[str, Any], version: str | None) -> str:
-    """The version of Megatron-LM that a version of a fork stands on: its own, or that of them all."""
+    """Megatron-LM version on which a fork's version is based."""
     versions: Mapping[str | None, Mapping[str, Any] | None] = content.get("versions") or {}
     return str((versions.get(version) or {}).get("base") or content["base"])
 
@@ -325,6 +326,7 @@ class _Reading:
         self.base = base_of(content, self.version)
 
     def dialect(self) -> Dialect:
+        """Dialect of the file's content for one version; ValueError for mistakes."""
         content = self.content
         base = self.base
         if base not in VERSIONS:
@@ -360,7 +362,7 @@ class _Reading:
         )
 
     def _overruled_dests(self, arguments: Sequence[ArgumentFact], known: Catalog) -> frozenset[str]:
-        """The destinations of Megatron-LM's that no option but those of `overrules` writes, and none of them fills."""
+        """Destinations that only the options in `overrules` write."""
         parts = tuple(f"--{part}" for part in self.content.get("overrules") or ())
         bare = {fact.dest for fact in arguments if parts and fact.options[0].startswith(parts) and fact.default is None}
         filled = {fact.dest for fact in arguments if not parts or not fact.options[0].startswith(parts)}
@@ -370,7 +372,7 @@ class _Reading:
         return str(self.more.get("label") or self.content.get("label") or name)
 
     def _all(self, member: str) -> list[Mapping[str, Any]]:
-        """The entries of a member that hold for this version."""
+        """Entries of a member that apply to this version."""
         return [one for one in self.content.get(member) or () if self._counts(one)]
 
     def _arguments(self) -> tuple[ArgumentFact, ...]:
@@ -379,7 +381,7 @@ class _Reading:
         return tuple({fact.options: fact for fact in given}.values())
 
     def _of_base(self) -> list[ArgumentFact]:
-        """Every argument of the version it stands on by the name of its value, where the program asks for those."""
+        """Arguments of the base version under their value names, if the program uses those."""
         if self.content.get("takes") != "base":
             return []
         return [
@@ -410,6 +412,7 @@ class _Reading:
         return self.version in versions_in(str(versions), self.order)
 
     def _argument(self, one: Mapping[str, Any]) -> ArgumentFact:
+        """Argument of a table entry; ValueError if malformed."""
         options = one["options"]
         options = tuple(options.split() if isinstance(options, str) else options)
         action, kind = one.get("action", "store"), one.get("type")
@@ -430,7 +433,7 @@ class _Reading:
         )
 
     def _dest(self, one: Mapping[str, Any], options: Sequence[str]) -> str:
-        """The destination: what `names` says, what the argument says, or what argparse derives."""
+        """Destination of an argument: from `names`, from the entry, or as argparse derives it."""
         named = self.content.get("names", {}).get(options[0].lstrip("-"))
         first = next((option for option in options if option.startswith("--")), options[0])
         return str(named or one.get("dest") or destination(first))
@@ -441,6 +444,7 @@ class _Reading:
         return found
 
     def _row(self, one: Mapping[str, Any], reads: set[str]) -> Row:
+        """Validation row of a table entry; ValueError if malformed. Collects what it reads in `reads`."""
         actions = [action for action in _ACTIONS if action in one]
         strange = set(one) - {*_ACTIONS, "to", "when", "versions", "stage", "source"}
         if len(actions) != 1 or strange or ("to" in one) != (actions[0] not in ("require", "ignored")):
@@ -472,6 +476,7 @@ def _kind(fact: ArgumentFact) -> str:
 
 
 def _reason_of_row(one: Mapping[str, Any]) -> Reason:
+    """Reason of a table entry with its condition."""
     names = one["arguments"]
     if one["impact"] not in ("numerics", "performance", "none"):
         raise ValueError(f"{one['impact']} is no impact")
@@ -520,13 +525,13 @@ def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = Non
 
 
 def _most_are(own: Sequence[str], parsed: Parsed) -> bool:
-    """True if enough of what no version knows is a fork's; what has more of its own is another fork."""
+    """True if enough of the unknown arguments are this fork's; otherwise it is another fork."""
     unknown = sum(given.fact is None for given in parsed.given.values())
     return len(own) >= _SURE and 2 * len(own) >= unknown
 
 
 def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
-    """The arguments whose value begins as only a fork's does."""
+    """Arguments whose values only this fork uses."""
     found: list[str] = []
     for dest, start in values:
         given = parsed.given.get(dest)
@@ -543,7 +548,7 @@ def _recognised_dialect(name: str, signs: Sequence[str]) -> Recognised:
 
 
 def _lowest(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> int:
-    """The lowest version that takes as many as any; the first `like` ones, read with other facts, only if no other."""
+    """Lowest version that accepts the most arguments."""
     counts = [sum(masks.get(word, 0) >> at & 1 for word in spoken) for at in range(versions)]
     best = max(counts)
     return next((at for at, count in enumerate(counts) if count == best and at >= like), 0)

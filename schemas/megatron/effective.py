@@ -45,7 +45,7 @@ def megatron_config(
     chosen: Chosen | None = None,
     purpose: Purpose | None = None,
 ) -> Config:
-    """The effective values of one launch; `chosen` is a version that was detected by more than the arguments."""
+    """Configuration of one launch with all effective values; `chosen` is a detected version."""
     if purpose is not None and not _is_parsed(purpose):
         return _written_config(arguments, file, options, launch, unresolved, purpose)
     version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
@@ -88,7 +88,7 @@ def megatron_config(
 def _parser_problems(
     parsed: Parsed, known: Catalog, file: str, launch: Launch | None, *, certain: bool
 ) -> tuple[Diagnostic, ...]:
-    """The problems of the words, each argument that this version does not know explained."""
+    """Parser's problems with explanations for unknown arguments."""
     if not parsed.problems:
         return ()
     from .versions import explain_unknown
@@ -97,7 +97,7 @@ def _parser_problems(
 
 
 def _is_parsed(purpose: Purpose) -> bool:
-    """True if the framework's own parser reads the arguments: of a run, or of a program that runs its network."""
+    """True if Megatron-LM's own parser reads the arguments."""
     return purpose.reads_arguments or purpose.states_network
 
 
@@ -114,7 +114,7 @@ class _ReadAs(NamedTuple):
 def _read_as(
     arguments: Sequence[Argument], launch: Launch | None, file: str, options: ReadOptions, chosen: Chosen | None
 ) -> _ReadAs:
-    """The vector in the version that is named or that the tree states, else in a fork's or one that its words show."""
+    """Parsed arguments in the version that is requested, stated by the tree, or detected."""
     asked = chosen.version if chosen is not None else options.megatron
     version = DEFAULT_VERSION if asked is None else normalise_version(asked)
     fork = dialect_asked(asked)
@@ -148,7 +148,7 @@ def _parse_vector(
 
 
 def _may_be_a_fork(parsed: Parsed, launch: Launch | None) -> bool:
-    """True if a fork's dialect is worth asking for: a word that is not known, layers or a program of its own."""
+    """True if unknown words, layers or the program make a fork likely."""
     if any(given.fact is None for given in parsed.given.values()) or "spec" in parsed.given:
         return True
     if any(problem.kind.name == "invalid-choice" for problem in parsed.problems):
@@ -169,7 +169,7 @@ def _is_unnamed(launch: Launch | None) -> bool:
 
 
 def _unknown_program(parsed: Parsed, settings: dict[str, Setting], launch: Launch | None, file: str) -> Purpose | None:
-    """Purpose of a program that no table names, by its arguments."""
+    """Purpose of an unlisted program, by its arguments."""
     if launch is None or launch.script is None:
         return None
     found = [given.fact is not None for given in parsed.given.values()]
@@ -179,7 +179,7 @@ def _unknown_program(parsed: Parsed, settings: dict[str, Setting], launch: Launc
 def _replaceable(
     settings: dict[str, Setting], fork: Dialect | None, decided: frozenset[str] | None
 ) -> dict[str, Setting]:
-    """The settings with those marked that something may replace: a later word, or what a program reads elsewhere."""
+    """Settings, with those marked that a later word or file may replace."""
     if fork is not None and fork.alone is not None:
         settings = {key: one if one.decided else one._replace(overridable=True) for key, one in settings.items()}
     return (
@@ -190,7 +190,7 @@ def _replaceable(
 
 
 def _explicit(parsed: Parsed) -> dict[str, Setting]:
-    """The settings that the vector itself gives."""
+    """Settings that the launch gives."""
     return {
         given.dest: Setting(
             given.dest,
@@ -207,7 +207,7 @@ def _explicit(parsed: Parsed) -> dict[str, Setting]:
 
 
 def _with_expert_list(settings: dict[str, Setting]) -> tuple[dict[str, Setting], tuple[Unresolved, ...]]:
-    """The settings of a launch of Megatron-DeepSpeed, and what of them reading cannot decide.
+    """Settings of Megatron-DeepSpeed with its list of experts interpreted, and what is undecided.
 
     Its `--num-experts` is a list with an entry for each layer that has experts: `megatron/arguments.py`
     (_add_network_size_args) takes any number of them, [1] by default, and the layer has no experts where its entry is 1
@@ -244,7 +244,7 @@ def _soften_open(
     unresolved: tuple[Unresolved, ...],
     of_the_file: tuple[Diagnostic, ...],
 ) -> tuple[Diagnostic, ...]:
-    """Refusals of a missing argument become warnings if a word may hold it: `$EXTRA`, `$@`, `$(...)`.
+    """Problems in which a missing argument is a warning if an undecided word may contain it.
 
     The environment holds no arrays: `${EXTRA[@]}` is nothing where neither the file nor one that it reads fills it.
     """
@@ -261,7 +261,7 @@ def _soften_open(
 
 
 def _by_position(problems: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
-    """Values that the script takes from its own arguments (`$1`, `$2`) are open for one reason, which is said once."""
+    """Problems in which all values from `$1`, `$2` share one finding."""
     from ..shell.messages_compiled import say as told
 
     numbers = {str(told.argument_not_given(name=str(number))): number for number in range(1, _MOST_ARGUMENTS)}
@@ -280,13 +280,13 @@ _MOST_ARGUMENTS = 100
 
 
 def more_may_stand(unresolved: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:
-    """True if a word of the launch that is not known may hold arguments."""
+    """True if an undecided word may contain further arguments."""
     open_words = [one for one in unresolved if one.may_split]
     return bool(open_words) and not _are_no_arrays(open_words, of_the_file)
 
 
 def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:
-    """True if words are arrays that nothing fills; a file that could not be read may fill any."""
+    """True if the undecided words are arrays that nothing fills."""
     from ..shell.messages_compiled import say
     from ..shell.script import UNREAD
 
@@ -301,7 +301,7 @@ def _are_no_arrays(words: Sequence[Unresolved], of_the_file: tuple[Diagnostic, .
 
 
 def _without_arguments(problems: tuple[Diagnostic, ...], launch: Launch, place: Span) -> tuple[Diagnostic, ...]:
-    """One finding for all refusals of a script that was given none of its arguments."""
+    """Problems in which one finding replaces all refusals of a script called without arguments."""
     lacking = [one for one in problems if one.kind.severity == "error" and one.span == launch.span and not one.related]
     if not lacking:
         return problems
@@ -318,7 +318,7 @@ def _written_config(
     unresolved: tuple[Unresolved, ...],
     purpose: Purpose,
 ) -> Config:
-    """The arguments of a program that is none of Megatron-LM's training programs: what is written, and no defaults."""
+    """Configuration with written arguments only, for programs outside Megatron-LM."""
     from .catalog import catalog_of
 
     version = DEFAULT_VERSION if options.megatron is None else normalise_version(options.megatron)
@@ -342,7 +342,7 @@ def _written_config(
 
 
 def _settle_length(settings: dict[str, Setting], steps: int | None) -> None:
-    """`--steps` stands in for a run length that the launch leaves open; one that it states wins."""
+    """Set the run length from `--steps` if the launch leaves it open."""
     known = settings.get("train_iters")
     if steps is None or known is None or any(settings[name].value for name in _LENGTH if name in settings):
         return
@@ -350,7 +350,7 @@ def _settle_length(settings: dict[str, Setting], steps: int | None) -> None:
 
 
 def _base_defaults(version: str, fork: Dialect | None) -> dict[str, Setting]:
-    """Megatron-LM's arguments where a program takes none of them: what it decides in other ways is open."""
+    """Settings of Megatron-LM's arguments that a program does not take; some are undecided."""
     if fork is None or fork.alone is None:
         return {}
     return {
@@ -382,14 +382,14 @@ def _with_defaults(
 
 
 def _as_by_default(setting: Setting, known: Catalog, version: str) -> Setting:
-    """A value as one by default where Megatron-LM's is the same: a tree of objects states what nobody chose."""
+    """Setting with origin `default` if its value equals Megatron-LM's default."""
     fact = catalog(version).by_dest.get(setting.key) or known.by_dest.get(setting.key)
     same = fact is not None and setting.decided and setting.value == fact.default
     return setting._replace(origin="default") if same else setting
 
 
 def _defaults(known: Catalog) -> dict[str, Setting]:
-    """Every argument as it stands where nobody gives it: the same for all files of a version."""
+    """Settings of all arguments at their defaults."""
     for kept, settings in _known:
         if kept is known:
             return settings
@@ -415,7 +415,7 @@ class NotBuilt(NamedTuple):
 
 
 def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
-    """Every requirement that is not met; none where values are open that may meet it."""
+    """Requirements that are certainly not met."""
     if config.framework != "megatron" or config.unresolved:
         return
     if any(problem.kind.code in _STOPPED for problem in config.problems):
@@ -488,7 +488,7 @@ OUTSIDE = {
 
 
 def with_overridable(settings: dict[str, Setting], file: str) -> tuple[dict[str, Setting], tuple[Diagnostic, ...]]:
-    """The settings with those marked that a file from outside may replace, and a problem for each such file."""
+    """Settings marked as replaceable by outside files, and a problem for each such file."""
     problems: list[Diagnostic] = []
     for dest, outside in OUTSIDE.items():
         setting = settings.get(dest)

@@ -27,12 +27,12 @@ REFUSED_BY_THE_BASE = _PARSED.union(("MAP035", "MAP108", "MAP126", "NET032", "PA
 
 
 def may_take_it(config: Config) -> bool:
-    """True if what Megatron-LM refuses may be taken: the program is a fork's, or has arguments of its own."""
+    """True if a fork may accept what Megatron-LM refuses."""
     return fork_of(config) is not None or _is_strange(config.problems)
 
 
 def may_take_stop(config: Config, rule: str | None) -> bool:
-    """True if a fork may take what stops Megatron-LM itself; what a `rule` of another kind says holds of forks, too."""
+    """True if a fork may run despite what stops Megatron-LM."""
     return (rule is None or rule in REFUSED_BY_THE_BASE) and may_take_it(config)
 
 
@@ -46,7 +46,7 @@ def in_doubt(
     problems: Sequence[Diagnostic],
     files_of: Callable[[], frozenset[str] | None] = lambda: None,
 ) -> tuple[Diagnostic, ...]:
-    """The findings, with refusals as warnings that only the framework which was forked is sure of.
+    """Findings with refusals lowered to warnings if only the forked framework is known to refuse.
 
     `problems` are the reader's, which know the strange arguments; `files_of` are the launch's, where others are beside.
     """
@@ -67,7 +67,7 @@ def in_doubt(
 
 
 def dialect_asked(text: str | None, where: str = "--megatron") -> Dialect | None:
-    """The fork's dialect that a version names; None where it is a version of Megatron-LM's own."""
+    """Dialect that a version text names; None for Megatron-LM's own versions."""
     if text is None or minor_of(text) or text.strip() in VERSIONS:
         return None
     from .dialects import dialect_named
@@ -76,13 +76,13 @@ def dialect_asked(text: str | None, where: str = "--megatron") -> Dialect | None
 
 
 def normalise_version(text: str, where: str = "--megatron") -> str:
-    """The version of Megatron-LM that a text names, or that a fork stands on; UnreadableError for one not known."""
+    """Megatron-LM version for a version or fork name; UnreadableError if unknown."""
     fork = dialect_asked(text, where)
     return own.normalise_version(text, where) if fork is None else fork.base
 
 
 def fork_of(config: Config) -> Dialect | None:
-    """The dialect that a file was read in; None for Megatron-LM's own, and for files of another framework."""
+    """Fork dialect in which a file was read; None otherwise."""
     return cast("Dialect | None", config.fork)
 
 

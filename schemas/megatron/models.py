@@ -44,6 +44,7 @@ class MegatronArguments(BaseModel):
 
 
 def _field_type(fact: ArgumentFact) -> Any:
+    """Python type of an argument for its pydantic field."""
     if fact.action != "store":
         kind: Any = bool
     elif fact.choices is not None:
@@ -56,6 +57,7 @@ def _field_type(fact: ArgumentFact) -> Any:
 
 
 def _field_description(fact: ArgumentFact) -> str:
+    """Description of an argument: options, number of values and type."""
     flags = ", ".join(fact.options)
     if fact.action == "true":
         how = "a switch: true where it is given"
@@ -71,6 +73,7 @@ def _field_description(fact: ArgumentFact) -> str:
 
 @cache
 def _arguments_model(version: str) -> type[MegatronArguments]:
+    """Pydantic model of all arguments of a version."""
     fields: dict[str, Any] = {}
     for dest, fact in catalog(version).by_dest.items():
         others = [other for other in catalog(version).arguments if other.dest == dest]

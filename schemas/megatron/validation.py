@@ -51,13 +51,13 @@ def script_defaults(launch: Launch | None) -> Mapping[str, Any]:
 
 
 def _program(launch: Launch | None) -> str:
-    """The training script without its folder."""
+    """Name of the training script without its folder."""
     script = launch.script if launch is not None else None
     return (script or "").replace("\\", "/").rpartition("/")[2]
 
 
 def starts_program(launch: Launch | None, ending: str) -> bool:
-    """True if a launch starts the program of this name, in any folder, or a module that ends in it."""
+    """True if a launch starts the program of this name, as script or module."""
     return f".{_program(launch)}".endswith(f".{ending}")
 
 
@@ -112,7 +112,7 @@ def validate(
     launch: Launch | None,
     fork: Beside | None = None,
 ) -> Validated:
-    """The values as they stand when training starts; a fork has rows of its own."""
+    """Settings after Megatron-LM's own validation has changed and checked them."""
     run = Run(dict(settings), version, file, options, launch)
     run.program = (fork.alone if fork is not None else None) or run.program
     own: Sequence[Row] = _rows_in(version)
@@ -152,7 +152,7 @@ class GivenArguments:
         return setting is not None and setting.raw is not None
 
     def launched(self, ending: str) -> bool:
-        """True if the program is of this name, or a module that ends in it."""
+        """True if the program has this name, as script or module."""
         return starts_program(self.launch, ending)
 
     def raw(self, dest: str) -> str:
@@ -195,14 +195,14 @@ class Run(GivenArguments, rows.Run):
     # Functions of the expressions that depend on the run.
 
     def env(self, name: str) -> str:
-        """A variable that the launch sets; what it inherits is unknown."""
+        """Variable that the launch sets; UndecidedError if it is inherited."""
         value = None if self.launch is None else self.launch.env.get(name)
         if value is None:
             raise UndecidedError
         return value
 
     def devices(self, model_size: int, experts: str = "") -> int:
-        """The number of devices, where the file or the user says it; `experts` names those that all experts lie on."""
+        """Number of devices from file or user; `experts` are sizes that experts use."""
         launch = self.launch
         stated = self.options.world_size
         if stated is None:
@@ -220,7 +220,7 @@ class Run(GivenArguments, rows.Run):
         raise UndecidedError
 
     def _of_a_fork(self) -> int | None:
-        """The number of devices that a fork's own arguments say."""
+        """Number of devices that a fork's arguments set."""
         told = self.locals.get(ALL_DEVICES)
         if told is None or not told.decided:
             return None
@@ -232,7 +232,7 @@ class Run(GivenArguments, rows.Run):
         return script_defaults(self.launch).get(dest)
 
     def tokenizer_vocabulary(self, tokenizer: str) -> int:
-        """A tokenizer's vocabulary stands in its own files."""
+        """UndecidedError: a tokenizer's vocabulary is in its own files."""
         raise UndecidedError(tokenizer)
 
     def undecided(self, name: str) -> Any:
@@ -242,12 +242,13 @@ class Run(GivenArguments, rows.Run):
     # Applying rows.
 
     def leave_open(self, row: Row) -> bool:
-        """The condition or the value of a row is undecided, and so its target, unless nothing can change."""
+        """Mark a row's target as undecided unless nothing can change."""
         if row.action in ("set", "respell", "read"):
             self._open(row)
         return super().leave_open(row)
 
     def _open(self, row: Row) -> None:
+        """Mark a target as undecided, unless the row's value would not change it."""
         before = self.settings.get(row.target)
         if before is not None:
             if not before.decided:
@@ -260,7 +261,7 @@ class Run(GivenArguments, rows.Run):
         self._derive(row, before, None, decided=False)
 
     def _derive(self, row: Row, before: Setting | None, value: Any, *, decided: bool) -> None:
-        """Let a value come from what was read; the target itself may be a part of that."""
+        """Set a derived value with the settings that it was read from."""
         derived_from = tuple(name for name in self.reads if name != row.target)
         base = before or Setting(row.target, None, "derived")
         self.settings[row.target] = base._replace(
@@ -268,7 +269,7 @@ class Run(GivenArguments, rows.Run):
         )
 
     def set(self, row: Row, value: Any) -> None:
-        """Write a value with where it comes from; one that the user gave otherwise is reported."""
+        """Write a row's value; reports one that the user set differently."""
         before = self.settings.get(row.target)
         if before is not None and before.decided and before.value == value and type(before.value) is type(value):
             return
@@ -281,7 +282,7 @@ class Run(GivenArguments, rows.Run):
         self._derive(row, before, value, decided=True)
 
     def read(self, row: Row, value: Any) -> None:
-        """Take an argument of Megatron-LM's own to say what a fork's arguments say: nothing is overruled."""
+        """Set an argument of Megatron-LM from a fork's arguments, without a report."""
         self._derive(row, self.settings.get(row.target), value, decided=True)
 
     def respell(self, row: Row, value: Any) -> None:
@@ -293,7 +294,7 @@ class Run(GivenArguments, rows.Run):
             self.settings[row.target] = before._replace(value=value)
 
     def stop(self, row: Row) -> bool:
-        """Megatron-LM fails on values of a kind it does not expect; named where nothing was refused before."""
+        """Report that Megatron-LM fails on values of an unexpected type."""
         if row.action != "let" and not self.refused:
             self.refuse(row, say.stops)
         return True
@@ -305,7 +306,7 @@ class Run(GivenArguments, rows.Run):
             self.report(say.no_effect(flag=setting.flag, program=self.program, when=_condition_text(row)), setting)
 
     def refuse(self, row: Row, said: Callable[..., Problem] | None = None) -> None:
-        """Report a requirement that does not hold, at the first of its values that the user gave."""
+        """Report an unmet requirement at the first value that the user set."""
         self.refused = True
         places = self._settings_to_blame(row)
         facts = ", ".join(f"{name} = {_full_text(self[name])}" for name in list(self.reads))
@@ -318,7 +319,7 @@ class Run(GivenArguments, rows.Run):
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _settings_to_blame(self, row: Row) -> list[Setting]:
-        """The user's values among those of a row, the likeliest fault first: not as by default, in the condition."""
+        """User's settings in a row, likeliest fault first."""
         names: dict[str, None] = {}
         for name in self.reads:
             names[name] = None
@@ -350,7 +351,7 @@ class Run(GivenArguments, rows.Run):
         self.problems.append(diagnose(problem, self.file, span, related))
 
     def _misspelt(self, row: Row) -> Span | None:
-        """Place of a value that a row lacks, under a name that is nearly its own."""
+        """Place of a setting whose name nearly equals a missing one."""
         for setting in self.settings.values():
             if setting.acceptance == "unknown" and setting.flag is not None:
                 from .catalog import catalog
@@ -363,7 +364,7 @@ class Run(GivenArguments, rows.Run):
 
 
 def _of_launch(launch: Launch, model_size: int) -> int | None:
-    """The number of devices that a launch says."""
+    """Number of devices that a launch states."""
     if launch.world_size is None:
         text = launch.env.get("WORLD_SIZE") or ""
         return whole_number(text)
@@ -375,7 +376,7 @@ _NEUTRAL = (None, False, 1, 0)
 
 
 def _is_null(setting: Setting) -> bool:
-    """True if a YAML writes that nothing is set."""
+    """True if a YAML sets an argument to null."""
     return setting.decided and setting.value is None
 
 
@@ -384,7 +385,7 @@ def _condition_text(row: Row) -> Words:
 
 
 def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Requirements of what is built after the validation: each condition, when it holds, and the arguments it reads."""
+    """Unmet requirements of later construction: condition, when, and arguments read."""
     found = [row for row in _rows_of_version(config.framework_version) if row.more.stage == "building"]
     run = Run(dict(config.settings), config.framework_version, config.file, _NO_OPTIONS, config.launch)
     for row in found:

@@ -18,7 +18,7 @@ _DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "fp8": "uin
 
 
 def dtype(name: Any) -> Any:
-    """The data type that a short name stands for, by its own name."""
+    """Canonical data type of a short name."""
     return _DTYPES.get(name, name) if name is not None else None
 
 
@@ -33,17 +33,17 @@ def next_multiple(number: int, of: int) -> int:
 
 
 def chosen(items: Sequence[Any], among: Sequence[Any]) -> list[Any]:
-    """The items that stand in `among`."""
+    """Items that are in `among`."""
     return [item for item in items if item in among]
 
 
 def without(items: Sequence[Any], dropped: Sequence[Any]) -> list[Any]:
-    """The items that do not stand in `dropped`."""
+    """Items that are not in `dropped`."""
     return [item for item in items if item not in dropped]
 
 
 def with_item(items: Sequence[Any], item: Any) -> list[Any]:
-    """The items, and `item` behind them where it is not among them."""
+    """Items with `item` appended if absent."""
     return list(items) if item in items else [*items, item]
 
 
@@ -58,7 +58,7 @@ def numbers(text: str) -> list[int]:
 
 
 def expert_layers(layers: int, dense: int, every: int, left_out: Sequence[int]) -> list[int]:
-    """1 for each layer with experts and 0 for the others: the first ones are dense, then every so many has experts.
+    """List with 1 for each layer with experts, after the dense first ones.
 
     The layers that are left out are numbered like the others and are not there.
     """
@@ -69,7 +69,7 @@ def expert_layers(layers: int, dense: int, every: int, left_out: Sequence[int]) 
 
 
 def leading_zeros(pattern: Any) -> int:
-    """The number of dense layers that a pattern begins with if all layers after them have experts; else 0."""
+    """Number of dense first layers if all later ones have experts; else 0."""
     if not isinstance(pattern, list) or 1 not in pattern:
         return 0
     kinds = cast("list[object]", pattern)
@@ -141,7 +141,7 @@ def is_step_schedule(schedule: str, length: int | None) -> bool:
 
 
 def first_step_batch(schedule: str, length: int | None) -> int:
-    """The batch size that a run of `--step-batch-size-schedule` begins with."""
+    """Batch size at the start of a `--step-batch-size-schedule` run."""
     from .consumption import parse_step_schedule
 
     return parse_step_schedule(schedule, length)[0][1]
@@ -153,7 +153,7 @@ def split_parts(split: str) -> int:
 
 
 def is_blend(words: Sequence[str] | None) -> bool:
-    """True if the weights of a blend of data sets are all numbers, or none from the first that is not one.
+    """True if a list of data paths has weights for all or for none.
 
     megatron/core/datasets/utils.py:get_blend_from_list, whose `all` goes on where its `any` stopped.
     """
@@ -192,7 +192,7 @@ def sorted_integers(text: str) -> list[int]:
 
 
 def repeated(text: str, times: int) -> str:
-    """A text several times over; ValueError where that is longer than any model."""
+    """Text repeated; ValueError if it exceeds any model's size."""
     if len(text) * times > MAX_STAGES:
         raise ValueError(times)
     return text * times
@@ -204,7 +204,7 @@ def only_of(text: str, characters: str) -> bool:
 
 
 def layout_stages(layout: str) -> int:
-    """Number of pipeline stages of a layout such as `Et*3|(tt|)*29,m|L`.
+    """Number of pipeline stages in a layout such as `Et*3|(tt|)*29,m|L`.
 
     megatron/core/transformer/pipeline_parallel_layer_layout.py:parse_str_to_list; first groups are repeated,
     then single characters. ValueError where the layout has other characters than E, t, m, L and |.
@@ -264,7 +264,7 @@ _LAYER_KEYS = (
 
 
 def layer_json(text: str, key: str) -> Any:
-    """A value of `--heterogeneous-layers-config-encoded-json`; KeyError, TypeError or ValueError if it is not there.
+    """Value in `--heterogeneous-layers-config-encoded-json`; an error if it is not there.
 
     `n_heads_in_group` is the list of those that the blocks have, and `factor` that of the scaled rotation
     (megatron/training/arguments.py:validate_model_config_args_from_heterogeneous_config).
@@ -279,7 +279,7 @@ def layer_json(text: str, key: str) -> Any:
 
 
 def is_layer_json(text: str) -> bool:
-    """True if a description of heterogeneous layers has all that Megatron-LM reads of it."""
+    """True if a description of heterogeneous layers is complete."""
     try:
         heads = layer_json(text, "n_heads_in_group")
         return bool(heads) and all(heads) and all(layer_json(text, key) is not ... for key in (*_LAYER_KEYS, "factor"))

@@ -27,7 +27,7 @@ _NAMED = 3
 def explain_unknown(
     problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
 ) -> tuple[Diagnostic, ...]:
-    """The problems of a parsed vector, with those about unknown arguments told apart by what they mean.
+    """Problems in which each unknown argument is explained: typo, other version, or fork.
 
     `certain` says that the version is not assumed, so that an argument of another version stops the run; `own` that
     the program is none of Megatron-LM's, so that it may declare (`extra_args_provider`) what looks like a slip.
@@ -43,6 +43,7 @@ def explain_unknown(
 def _explain_each(
     problems: tuple[Diagnostic, ...], known: Catalog, file: str, *, certain: bool, own: bool
 ) -> tuple[Diagnostic, ...]:
+    """Problems with unknown arguments explained one by one; many strange ones suggest a fork."""
     from .catalog import catalog
 
     version = known.version
@@ -80,14 +81,14 @@ def _explain_each(
 
 
 def _as_error(problem: Diagnostic) -> Diagnostic:
-    """The problem of a flag that the parser of a version which is not assumed stops at."""
+    """Problem as an error, because the parser stops at it in a certain version."""
     if problem.kind.name not in ("unknown-argument", "looks-like-a-fork"):
         return problem
     return problem._replace(kind=problem.kind._replace(severity="error"))
 
 
 def name_dialects(flags: Sequence[str]) -> Words:
-    """The clause about the forks that know one of some flags; nothing if none does."""
+    """Clause that names forks with one of these flags; empty if none has."""
     from ..message import NOTHING
     from .dialect_signs_compiled import SIGNS
 
@@ -98,7 +99,7 @@ def name_dialects(flags: Sequence[str]) -> Words:
 def _less_strange(
     problem: Diagnostic, program: str, words: Catalog, file: str, misspelt: Callable[..., Problem]
 ) -> Diagnostic:
-    """The problem of an argument that only lacks a word, or denies one."""
+    """Problem of an argument that lacks only a word or has an extra `no-`."""
     if problem.kind.name != "unknown-argument":
         return problem
     flag = str(dict(problem.values)["flag"])
@@ -129,7 +130,7 @@ def _as_a_forks(
 
 
 def _stray_or_own(problem: Diagnostic, file: str) -> Diagnostic:
-    """A word that belongs to no flag of Megatron-LM's may be the name of a command, or another parser's value."""
+    """Problem of a stray word that may belong to another parser."""
     if problem.kind.name != "stray-argument":
         return problem
     said = diagnose(say.stray_or_own(text=str(dict(problem.values)["text"])), file, problem.span)
@@ -140,7 +141,7 @@ def _stray_or_own(problem: Diagnostic, file: str) -> Diagnostic:
 
 
 def cut_or_denied(flag: str, known: Catalog) -> str | None:
-    """A known option without its last word (`--num-attention`), or one that `no-` was put before or taken from.
+    """Known option that an unknown one shortens or negates.
 
     A fork may well have such an argument, so that this counts only where a file has few arguments that are unknown.
     """
@@ -159,7 +160,7 @@ _TWO_WORDS = 3
 
 
 def split_glued(flag: str, known: Catalog) -> tuple[str, str] | None:
-    """A known option and its value, where the blank between them is missing: `--rotary-base10000`."""
+    """Known option and value written without a blank: `--rotary-base10000`."""
     for end in range(len(flag) - 1, 3, -1):
         fact = known.by_option.get(flag[:end])
         if fact is None or fact.action != "store":
@@ -189,7 +190,7 @@ def intended_argument(flag: str, known: Catalog) -> str | None:
 
 
 def suggestion(flag: str, known: Catalog) -> str | None:
-    """The option of this version that `flag` most likely stands for."""
+    """Option of this version that an unknown flag most likely means."""
     for better in MEANT.get(flag, ()):
         if better in known.by_option:
             return better
@@ -202,7 +203,7 @@ def suggestion(flag: str, known: Catalog) -> str | None:
 
 
 def _letter_swaps(name: str) -> Iterator[str]:
-    """A name so short that it shares few letters with any other (`--rl`), with two neighbours swapped."""
+    """Variants of a short name with two neighbouring letters swapped."""
     for at in range(len(name) - 1) if len(name) < _SHORT else ():
         yield f"--{name[:at]}{name[at + 1]}{name[at]}{name[at + 2 :]}"
 
@@ -223,7 +224,7 @@ class Chosen(NamedTuple):
 
 
 def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tuple[Diagnostic, ...]]:
-    """The version that a source tree states; one that accmap does not know is said, and not used."""
+    """Version that a source tree states; a problem if accmap does not know it."""
     if found is None:
         return None, ()
     given, path = found
@@ -238,12 +239,12 @@ def by_tree(found: tuple[str, str] | None, file: str) -> tuple[Chosen | None, tu
 
 
 def chosen_by_known_folder(version: str, folder: str) -> Chosen:
-    """The version, already known by its folder, with the sentence that says so."""
+    """Version known by a folder's name, with an explanation."""
     return Chosen(version, say.tree_is_known(folder=folder, version=version))
 
 
 def by_header(given: str) -> Chosen | None:
-    """The version in a written file's header; None for an unknown one and for the default.
+    """Version in a written file's header; None if unknown or the default.
 
     The default is what it writes for where nobody has said a version, which makes it no better known.
     """
@@ -252,7 +253,7 @@ def by_header(given: str) -> Chosen | None:
 
 
 def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
-    """The lowest version that knows as many of the flags as any, where the default knows fewer.
+    """Lowest version that knows the most flags, if the default knows fewer.
 
     `known` holds what the default version and the user's declarations know. A fork has arguments of later versions,
     too, and is none of them.
@@ -275,7 +276,7 @@ def by_arguments(flags: Sequence[str], known: Catalog) -> Chosen | None:
 
 
 def versions_of(flag: str) -> tuple[str, ...]:
-    """The versions that know an option; none where no version does, or all do."""
+    """Versions that have an option; empty if none or all do."""
     from .option_versions_compiled import OPTIONS
 
     mask = OPTIONS.get(flag, 0)

@@ -52,7 +52,7 @@ def facts_module(graph: Literal["static", "dynamic"], version: str) -> str:
 
 
 def _known_paths(facts: dict[str, Any]) -> set[tuple[str, ...]]:
-    """The keys that a version's static graph knows by their paths, and the classes behind the path that names them."""
+    """Key paths that a version's static graph knows, with class names behind them."""
     sections: dict[str, Any] = facts["sections"]
     general = sections["general_config"]["defaults"]
     mappings = {name: one["defaults"] for name, one in sections.items() if is_mapping(one["defaults"])}
@@ -64,7 +64,7 @@ def _known_paths(facts: dict[str, Any]) -> set[tuple[str, ...]]:
 
 
 def only_in() -> tuple[tuple[tuple[str, ...], tuple[str, ...] | None, str], ...]:
-    """Paths of keys, or of keys with values, that the usual version does not know, and the newest one that does."""
+    """Key paths, some with values, that the default version lacks, with the newest version that has them."""
     known = _known_paths(static_facts(default_name("mindformers", "static")))
     found: list[tuple[tuple[str, ...], tuple[str, ...] | None, str]] = []
     for version in reversed(names_with_facts("mindformers", "static")):
@@ -77,7 +77,7 @@ def only_in() -> tuple[tuple[tuple[str, ...], tuple[str, ...] | None, str], ...]
 
 
 def read_classes() -> list[dict[str, Any]]:
-    """Every class of the table; ValueError where one is malformed."""
+    """All classes in the table; ValueError for a malformed one."""
     table = read_table(LEGACY_CLASSES)
     classes: list[dict[str, Any]] = table["classes"]
     for one in classes:
@@ -88,7 +88,7 @@ def read_classes() -> list[dict[str, Any]]:
 
 
 def names_of(one: dict[str, Any]) -> Names:
-    """The names that expressions of a class read: its constructor's arguments, and `moe.<key>` for moe_config."""
+    """Names that expressions of a class may read."""
     known = {*one.get("arguments", ()), "hidden_size"}
     experts: set[str] = set()
     for version in versions("static"):
@@ -120,6 +120,7 @@ def _class_condition(one: dict[str, Any]) -> str:
 
 
 def _legacy_classes() -> str:
+    """Source text of the module with the older model classes."""
     lines = [
         '"""The older model classes; compiled from legacy_classes.yaml, do not edit."""',
         "",
@@ -145,6 +146,7 @@ def _class_lines(one: dict[str, Any]) -> list[str]:
 
 
 def _unchecked_class_lines(one: dict[str, Any]) -> list[str]:
+    """Source lines of one older class: condition, fields and refusals."""
     fields: dict[str, str] = {}
     for part in plain(one["fields"]):
         fields.update({name: str(expression) for name, expression in part.items()})

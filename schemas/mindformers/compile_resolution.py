@@ -73,7 +73,7 @@ class Row(NamedTuple):
 
 
 def read_rows(source: str = SOURCE) -> tuple[list[dict[str, Any]], list[Row]]:
-    """The sections and every row in order; TableError where one is malformed."""
+    """Sections and rows of the table in order; TableError for a malformed one."""
     sections: list[dict[str, Any]] = read_table(source)
     found: list[Row] = []
     for number, section in enumerate(sections):
@@ -104,7 +104,7 @@ def definition_sources(sections: list[dict[str, Any]]) -> dict[str, str]:
 
 @cache
 def callable_names() -> frozenset[str]:
-    """The functions that the expressions of this table and of the older classes may call, and the constants."""
+    """Functions and constants that table expressions may use."""
     return frozenset((*FUNCTIONS, *definition_sources(read_table(SOURCE))))
 
 
@@ -123,7 +123,7 @@ def definitions_text(texts: dict[str, str]) -> str:
 
 
 def _each(raw: dict[str, Any]) -> list[dict[str, Any]]:
-    """The row for each of the names that it stands for."""
+    """Row repeated for each name that it lists."""
     named: Any = raw.get("each")
     if named is None:
         return [raw]
@@ -144,7 +144,7 @@ def _with_names(raw: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _message_members(action: str, stage: str) -> set[str]:
-    """The members of a row that reports, for its message."""
+    """Required members of a row that reports something."""
     if action in SAYING:
         return {"en", "zh"} if stage == CHECKS else {"at", "en", "zh"}
     if action in REPORTING:
@@ -153,6 +153,7 @@ def _message_members(action: str, stage: str) -> set[str]:
 
 
 def _resolution_row(raw: dict[str, Any], section: dict[str, Any], number: int) -> Row:
+    """Row record of a table entry; TableError if malformed."""
     actions = [action for action in ACTIONS if action in raw]
     if len(actions) != 1 or set(raw) - MEMBERS or ("to" in raw) != (actions[0] in COMPUTED):
         raise TableError(FILE, raw, f"this is no row: {sorted(set(raw) - {LINE})}")
@@ -211,7 +212,7 @@ class Compiler:
         return Names(self.functions, CONTEXT, BUILTINS, place, naming=CONTEXT[:-1])
 
     def text(self, number: int, row: Row, section: dict[str, Any]) -> tuple[str, str]:
-        """A row's tuple, and what it says, which is found by the row's number."""
+        """Source text of a row, and its message, which is looked up by number."""
         try:
             known = self.names(row)
             text = self._text(number, row, known)
@@ -225,6 +226,7 @@ class Compiler:
         return text, ", ".join(said)
 
     def _text(self, number: int, row: Row, known: Names) -> str:
+        """Source text of a row after checks of its target, messages and reasons."""
         self._check_target(row, known)
         strange = set(re.findall(r"\b(?:message|raise_expected)\('(\w+)'", row.to)) - self.words
         strange |= set(re.findall(r"\bhas_problem\('(\w+)'", row.when)) - self.problems
@@ -246,7 +248,7 @@ class Compiler:
         return f"R(({action!r}, {target!r}, {value}, {condition}, M(({because!r}, {at!r}, {number}))))"
 
     def _check_local(self, row: Row, known: Names) -> None:
-        """ValueError for a name that is taken."""
+        """ValueError for a local name that is already used."""
         target = row.target
         if known.is_function(target):
             raise ValueError(f"{target} is a function")
@@ -264,7 +266,7 @@ class Compiler:
             raise ValueError(f"no row above chooses {row.target}")
 
     def _check_target(self, row: Row, known: Names) -> None:
-        """ValueError for a target that nothing has."""
+        """ValueError for an unknown target."""
         target = row.target
         prefix, _, key = target.partition(".")
         if row.action in REPORTING:
@@ -282,7 +284,7 @@ class Compiler:
 
 
 def _program(name: str) -> str:
-    """A function that a row names, as its module calls it; one of another module is loaded when it is needed."""
+    """Source text for a function named in a row; functions of other modules are loaded on use."""
     module, _, function = name.rpartition(".")
     home = import_module(f".{module}", __package__) if module else resolution_functions
     if not hasattr(home, function):
@@ -291,7 +293,7 @@ def _program(name: str) -> str:
 
 
 def _key(stage: str, name: str) -> str:
-    """Under which key a run has a name of the stage's own."""
+    """Run's key for a name local to a stage."""
     return f"{stage}.{name}" if stage in NETWORK else name
 
 
@@ -300,14 +302,14 @@ def _keys_of_stage(stage: str, names: Iterable[str]) -> frozenset[str]:
 
 
 def _action_and_target(row: Row, known: Names) -> tuple[str, str]:
-    """The action of a row and its target; the network's own names are values for the rows below."""
+    """Action and target of a row as the run stores them."""
     if row.stage in NETWORK and row.action in ("set", "drop"):
         return "let" if row.action == "set" else row.action, known.resolve(row.target)[0]
     return row.action, row.target
 
 
 def _place(name: str, known: Names) -> str:
-    """A name that decided a value; of one in quotes the path itself."""
+    """Key path of a name that decides a value."""
     return f"={known.resolve(name[1:-1])[0]}" if name[0] == "'" else known.resolve(name)[0]
 
 
@@ -353,7 +355,7 @@ def module_text(version: str, graph: str, sections: list[dict[str, Any]], texts:
 
 
 def _words_text(version: str, rows: list[Row], words: list[str]) -> str:
-    """The source of what the rows of one version say, by their numbers, in English and Chinese."""
+    """Source text of a version's row messages by number, in both languages."""
     listed = [
         f"    {number}: ({said}),"
         for number, (row, said) in enumerate(zip(rows, words, strict=True))

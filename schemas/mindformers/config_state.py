@@ -59,14 +59,14 @@ class Reading:
         on_key: bool = False,
         severity: Severity | None = None,
     ) -> None:
-        """Record a problem at `path`, or at the nearest written place around it; `severity` where it is not its own."""
+        """Record a problem at a path, or at the nearest written place around it."""
         if severity is not None:
             problem = problem._replace(kind=problem.kind._replace(severity=severity))
         span = None if path is None else (self.keys.get(path) if on_key else None) or self.place(path)
         self.problems.append(diagnose(problem, self.file, span, related))
 
     def place(self, path: str) -> Span | None:
-        """The place of the value at `path`; for a missing key, of the section that would hold it."""
+        """Span of the value at a path; for a missing key, of its section."""
         while path:
             found = self.places.get(path)
             if found is not None:
@@ -75,7 +75,7 @@ class Reading:
         return None
 
     def note_missing(self, problem: Problem, path: str) -> None:
-        """Record a problem about a key that is not written: where it is misspelt, or at the end of its section."""
+        """Record a problem about a missing key, at a misspelling of it or at the end of its section."""
         span = self.places.get(path) or self._misspelt(path) or self._end_of(parent(path))
         while span is None and path:
             path = parent(path)
@@ -83,6 +83,7 @@ class Reading:
         self.problems.append(diagnose(problem, self.file, span))
 
     def _misspelt(self, path: str) -> Span | None:
+        """Span of a key in the same section whose name nearly equals a missing one."""
         from ..suggestion import slip
 
         section = parent(path)
@@ -93,6 +94,7 @@ class Reading:
         return None
 
     def _end_of(self, section: str) -> Span | None:
+        """Span of the end of a section, where a missing key would go."""
         inside = [
             span for path, span in self.places.items() if not section or path.startswith((f"{section}.", f"{section}["))
         ]
@@ -111,12 +113,12 @@ class Reading:
         return value
 
     def section(self, path: str) -> dict[Any, Any]:
-        """The mapping at `path`; an empty one where there is none."""
+        """Mapping at a path; empty if there is none."""
         value = self.get(path)
         return value if is_mapping(value) else {}
 
     def resolve(self, key: str, value: Any, *sources: str, decided: bool = True) -> None:
-        """Record what the framework derives; `sources` are the paths that decided it, the first ones first."""
+        """Record a derived value with the paths that decided it."""
         decided = decided and not isinstance(value, Undecided)
         span: Span | None = None
         for source in sources:
@@ -132,7 +134,7 @@ class Reading:
         self.resolved[key] = _setting((key, held, "derived", span, None, None, behind, False, "accepted", decided))
 
     def record(self, path: str, node: Node, file: str | None) -> None:
-        """Remember where `node` and everything in it was written, under `path`."""
+        """Record the places of a node and everything below it."""
         places, keys = self.places, self.keys
         stack = [(path, node)]
         while stack:
@@ -166,7 +168,7 @@ _defaults: dict[tuple[str, object, Any, tuple[str, ...]], Setting] = {}
 
 
 def default_setting(key: str, value: Any, sources: tuple[str, ...] = ()) -> Setting:
-    """The setting of a value that the framework has by itself: one and the same for every file.
+    """Shared setting of a framework's default value.
 
     `sources` are keys that would decide it, and that the file does not give.
     """
@@ -186,7 +188,7 @@ _ATOMS = frozenset((str, int, float, bool, type(None)))
 
 
 def parent(path: str) -> str:
-    """The path of what holds the value at `path`; empty for a top-level key."""
+    """Path of the container of a path; empty for a top-level key."""
     at = max(path.rfind("."), path.rfind("["))
     return path[:at] if at >= 0 else ""
 
@@ -197,7 +199,7 @@ _PLACEHOLDER = r"\$\{?[A-Za-z_]\w*\}?|\{\{.*?\}\}"
 
 
 def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
-    """`value` with every text that holds a `${NAME}` or `{{ name }}` marked as undecided, and listed so."""
+    """Value with each text that contains `${NAME}` or `{{ name }}` marked undecided."""
     if isinstance(value, str):
         if ("$" in value or "{{" in value) and not path.endswith(_TEMPLATE) and holds_placeholder(value):
             span = reading.place(path)
@@ -219,14 +221,14 @@ def without_placeholders(value: Any, path: str, reading: Reading) -> Any:
 
 
 def holds_placeholder(text: str) -> bool:
-    """True if a text has a part such as `${HIDDEN}` that some program would replace."""
+    """True if a text contains a part that another program would replace."""
     import re
 
     return re.search(_PLACEHOLDER, text) is not None
 
 
 def plain_value(value: Any) -> Value:
-    """A value as `Setting` holds it: dates and other rare YAML types as text."""
+    """Value with dates and rare YAML types as text."""
     if type(value) in _ATOMS or isinstance(value, (bool, int, float, str)):
         return value
     if is_mapping(value):

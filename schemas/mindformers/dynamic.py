@@ -56,7 +56,7 @@ class Catalog(NamedTuple):
 
 
 def catalog(version: str) -> Catalog:
-    """The facts of the version, or of the nearest one that there are facts of."""
+    """Facts of a version, or of the nearest one that has facts."""
     name = newest_until(version, VERSIONS)
     facts = named_module(f"dynamic_{name.replace('.', '_')}_compiled", __package__).CATALOG
     tests = {kind: facts[kind] for kind in ("switches", "field_tests")}
@@ -136,7 +136,7 @@ class DynamicReading(Reading):
     # --- loading -------------------------------------------------------------------------------------------------
 
     def _section(self, name: str, node: Node | None, prefix: str) -> None:
-        """Read a section as the class `name`; defaults where it is missing."""
+        """Read a section as a configuration class; defaults if it is missing."""
         facts = self.facts.classes[name]
         items: Mapping[Any, Node] = {}
         if node is not None and node.kind == "mapping":
@@ -155,6 +155,7 @@ class DynamicReading(Reading):
                 self._default(field, _joined_path(prefix, key), None if node is None else node.span)
 
     def _field(self, field: Mapping[str, Any], node: Node, path: str) -> None:
+        """Read a field by its declared type, and report values of another type."""
         kind = str(field["type"])
         section = kind.removesuffix(" | None")
         element = kind[5:-1] if kind.startswith("list[") else ""
@@ -213,6 +214,7 @@ class DynamicReading(Reading):
         self._leaves(node, path, "unknown")
 
     def _leaves(self, node: Node, path: str, acceptance: Acceptance) -> None:
+        """Record every leaf below a node as a written setting."""
         if node.kind == "mapping" and node.items:
             for key, child in node.items.items():
                 self._leaves(child, _joined_path(path, key), acceptance)
@@ -227,6 +229,7 @@ class DynamicReading(Reading):
         self.settings[path] = Setting(path, node.value, "explicit", node.span, raw=raw, acceptance=acceptance)
 
     def _default(self, field: Mapping[str, Any], path: str, place: Span | None) -> None:
+        """Record a field's default; reports a required one that is missing."""
         kind = str(field["type"])
         if kind in self.facts.classes:
             self._section(kind, None, path)
@@ -237,6 +240,7 @@ class DynamicReading(Reading):
             self.report(say.required(key=path, expected=kind_words(kind)), _end(place))
 
     def _hint(self, key: str, owner: str) -> Words:
+        """Suggestion for an unknown key: its new name, the nearest key, or all keys."""
         fields = self.facts.classes[owner]["fields"]
         from .launch_options_compiled import RENAMED
 
@@ -269,7 +273,7 @@ class DynamicReading(Reading):
         return otherwise if setting is None else setting.value
 
     def span(self, *keys: str) -> Span | None:
-        """The place of the first of the keys that the file holds."""
+        """Span of the first of these keys that the file has."""
         for key in keys:
             setting = self.settings.get(key)
             if setting is not None and setting.span is not None:
@@ -277,11 +281,11 @@ class DynamicReading(Reading):
         return None
 
     def end(self, key: str) -> Span | None:
-        """The place of a new key beside that one."""
+        """Span at which a new key beside this one would go."""
         return _end(self.span(key))
 
     def _accept(self, path: str, acceptance: Acceptance) -> None:
-        """Say of a key, and of everything under it, what becomes of it."""
+        """Set the acceptance of a key and everything below it."""
         for key, setting in self.settings.items():
             if key == path or key.startswith((f"{path}.", f"{path}[")):
                 self.settings[key] = setting._replace(acceptance=acceptance)
@@ -311,7 +315,7 @@ class Dynamic(Trainer):
         return value
 
     def get(self, name: str, otherwise: Any) -> Any:
-        """A value, or another one where there is none."""
+        """Value of a name; `otherwise` if absent."""
         one = self.locals.get(name)
         return self.reading.value(name, otherwise) if one is None else one.value
 
@@ -324,26 +328,26 @@ class Dynamic(Trainer):
         return any(key.startswith(f"{name}.") for key in self.reading.settings)
 
     def source_paths(self, row: Row) -> tuple[str, ...]:
-        """The keys that the row gives as its reasons (`because`): in this dialect they are the file's own."""
+        """Keys that a row names as reasons."""
         return row.more.because
 
     def set(self, row: Row, value: Any) -> None:
-        """Record a value."""
+        """Record a row's value."""
         self.reading.derive(row.target, value, *row.more.because)
 
     def refuse(self, row: Row) -> None:
-        """Report what does not hold."""
+        """Report a requirement that does not hold."""
         given = ", ".join(f"{key}={_value_text(self[key])}" for key in row.more.because)
         here = say.values_here(given=given) if given else NOTHING
         said = say.dynamic_condition(what=words(self.version, row, self), given=here)
         self.reading.report(said, self.reading.span(*row.more.because))
 
     def report(self, row: Row, value: Any) -> None:
-        """Report a problem by its name."""
+        """Report a row's problem by name."""
         self.reading.report(getattr(say, row.target)(**value), self.reading.span(*row.more.because))
 
     def report_missing(self, row: Row, value: Any) -> None:
-        """The same about a key that would stand at the end of its section."""
+        """Report a missing key at the end of its section."""
         section = row.more.at.rpartition(".")[0]
         last = [key for key in self.reading.settings if key.startswith(f"{section}.")][-1]
         self.reading.report(getattr(say, row.target)(**value), self.reading.end(last))
@@ -359,7 +363,7 @@ class Dynamic(Trainer):
     # What a section names by `type`.
 
     def section_values(self, section: str) -> dict[str, Sourced]:
-        """The values that a section hands its class: all that is written, and the section's own fields."""
+        """Values that a section passes to its class."""
         switched = self.reading.switched
         given: dict[str, Sourced] = {}
         for key, value in self.reading.section(section).items():
@@ -371,7 +375,7 @@ class Dynamic(Trainer):
         return given
 
     def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
-        """The facts of a class; None for a name that has none, which is reported."""
+        """Facts of a registered class; None, with a report, if unknown."""
         reading, key = self.reading, f"{section}.type"
         classes: Mapping[str, Any] = getattr(reading.facts, registry)
         facts = classes.get(str(kind))
@@ -390,14 +394,14 @@ class Dynamic(Trainer):
             self.reading.acceptance[setting.key] = "ignored"
 
     def answer(self, path: str, one: Sourced) -> None:
-        """Record a value."""
+        """Record a value with its sources."""
         if one.sources:
             self.reading.derive(path, one.value, *one.sources)
         else:
             self.reading.settings[path] = Setting(path, one.value, "default")
 
     def leave_open(self, row: Row) -> bool:
-        """A value that is computed from a missing section is nothing."""
+        """Record None for a row whose value is computed from a missing section."""
         if row.action in ("set", "let"):
             getattr(self, row.action)(row, None)
         return True
@@ -422,14 +426,14 @@ def _shorten(text: str, size: int) -> str:
 
 
 def _end(span: Span | None) -> Span | None:
-    """The place where a missing key would be written: the end of its section."""
+    """Span of a section's end, for a missing key."""
     return None if span is None else span._replace(line=span.end_line, column=span.end_column)
 
 
 def dynamic_config(
     document: YamlDocument, source: SourceText, options: ReadOptions, version: str, chosen: Chosen | None = None
 ) -> Config:
-    """The effective values of a dynamic-graph YAML; of an assumed version, as one reads it that knows its keys."""
+    """Configuration of a dynamic-graph YAML with all effective values."""
     config = DynamicReading(document, source, options, version).config()
     unknown = _unknown_keys(config)
     if chosen is None:

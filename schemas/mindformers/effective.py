@@ -58,7 +58,7 @@ _GENERAL = "general_config"
 
 
 def fill(reading: Reading, given: dict[Any, Any], faults: Faults, *, legacy: bool) -> tuple[dict[str, Any], list[str]]:
-    """The sections of `given` with the defaults of the reading's version, and the keys that belong to none of them."""
+    """Sections completed by the version's defaults, and keys that belong to no section."""
     sections: dict[str, dict[str, Any]] = reading.catalog["sections"]
     rest = dict(given)
     general = {key: rest.pop(key) for key in sections[_GENERAL]["defaults"] if key in rest}
@@ -81,6 +81,7 @@ def _applied_sections(catalog: dict[str, Any], run_mode: Any, do_eval: Any) -> l
 
 
 def _read_section(reading: Reading, name: str, given: Any, faults: Faults) -> Any:
+    """One section completed by its defaults; faults for wrong types and missing or unknown keys."""
     facts: dict[str, Any] = reading.catalog["sections"][name]
     listed, defaults = facts["list"], facts["defaults"]
     if given is not None and not (is_list(given) if listed else is_mapping(given)):
@@ -100,7 +101,7 @@ def _read_section(reading: Reading, name: str, given: Any, faults: Faults) -> An
 
 
 def _entries(reading: Reading, name: str, given: list[Any], defaults: list[Any], faults: Faults) -> list[Any]:
-    """The entries of a list section; the framework puts its defaults first, here the file's keep their places."""
+    """Entries of a list section with defaults added."""
     for place, entry in enumerate(given):
         path = f"{name}[{place}]"
         if not is_mapping(entry):
@@ -149,7 +150,7 @@ def mindformers_config(
     overrides: Sequence[Override] = (),
     folders: Sequence[str] = (),
 ) -> Config:
-    """The effective values of the YAML in `source`; other files it names are read through `open_file`.
+    """Configuration of a YAML with all effective values.
 
     `folders` are those of a launch that names the YAML: the framework's source tree may be there.
     """
@@ -170,6 +171,7 @@ def _config_of_document(
     overrides: Sequence[Override],
     folders: Sequence[str],
 ) -> Config:
+    """Configuration of a parsed document, after its dialect and version are chosen."""
     source, root = document.source, document.root
     if root is None or root.kind != "mapping" or not is_mapping(root.value):
         if root is not None and root.kind == "sequence":
@@ -194,7 +196,7 @@ def _config_of_document(
 
 
 def _foreign_config(file: str, root: Node, purpose: Purpose) -> Config:
-    """A YAML that is no configuration of MindSpore Transformers: what it says, and nothing that follows from it."""
+    """Configuration of a YAML that is not of MindSpore Transformers: written values only."""
     reading = Reading(file, DEFAULT_STATIC, {})
     reading.values = root.value
     reading.record("", root, None)
@@ -203,7 +205,7 @@ def _foreign_config(file: str, root: Node, purpose: Purpose) -> Config:
 
 
 def _unread(source: SourceText, problem: Diagnostic) -> Purpose | None:
-    """The purpose of a text that is not one YAML document of plain values; None for a broken configuration."""
+    """Purpose of a text that is not a plain YAML document; None for a broken configuration."""
     if not may_be_mindformers(source):
         found = template(source)
         if found is None and problem.kind.code in _OTHERS_YAML:
@@ -223,6 +225,7 @@ def _static_config(
     dialect: str,
     chosen: Chosen,
 ) -> Config:
+    """Configuration of a static-graph YAML: defaults, overrides, resolution and problems."""
     source = document.source
     version = chosen.version
     used = static_version(version)
@@ -280,7 +283,7 @@ def _option_values(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
 
 
 def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
-    """True if there is reason to look; what a file below says is not known here."""
+    """True if the text may contain placeholders, so that a search is worthwhile."""
     return "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS)
 
 
@@ -292,7 +295,7 @@ def _purpose_of(reading: Reading, file: str) -> Purpose | None:
 def _problems_told(
     reading: Reading, purpose: Purpose | None, open_file: Callable[[str], SourceText]
 ) -> tuple[Diagnostic, ...]:
-    """What was found, as far as it counts for a file of this purpose."""
+    """Problems that matter for a file of this purpose."""
     problems = tuple(reading.problems)
     if any(problem.kind is say.kinds["unknown_class"] for problem in problems):
         from .own_classes import of_own_program
@@ -304,7 +307,7 @@ def _problems_told(
 
 
 def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known: bool) -> dict[str, Setting]:
-    """The written settings with what becomes of them; `known` is whether all files that decide it were read."""
+    """Written settings completed by resolved ones; `known` if all deciding files were read."""
     for path, acceptance in reading.acceptance.items():
         if path in settings:
             settings[path] = settings[path]._replace(acceptance=acceptance)
@@ -319,11 +322,12 @@ def _with_what_follows(reading: Reading, settings: dict[str, Setting], *, known:
 
 
 def _open(setting: Setting) -> Setting:
-    """A value that the file does not write itself, where a file below it was not read: that one may say anything."""
+    """Setting made undecided, because an unread base file may set it."""
     return setting if setting.origin == "explicit" else setting._replace(value=None, decided=False)
 
 
 def _check_depth(reading: Reading, root: Node) -> None:
+    """Report a mapping that is nested too deeply for the framework."""
     if not _deeper(root, _MAX_MAPPING_DEPTH):
         return
     stack = [(root, 0)]
@@ -352,7 +356,7 @@ def _with_base_files(
     depth: int = 0,
     asked: list[str] | None = None,
 ) -> dict[Any, Any]:
-    """The mapping in `root`, laid over the files that its `base_config` names (`MindFormerConfig._file2dict`)."""
+    """Mapping merged over the files named in `base_config`."""
     asked = [] if asked is None else asked
     file = None if depth == 0 else name
     given: dict[Any, Any] = dict(root.value)
@@ -381,6 +385,7 @@ def _with_base_files(
 
 
 def _merge_sections(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any]:
+    """Mapping merged over another, section by section."""
     result = dict(below)
     for key, value in top.items():
         under = result.get(key)
@@ -392,6 +397,7 @@ def _merge_sections(top: dict[Any, Any], below: dict[Any, Any]) -> dict[Any, Any
 
 
 def _report_template(reading: Reading, unused: list[str], faults: Faults) -> None:
+    """Report sections that no template uses, missing keys and faults of sections."""
     from ..suggestion import suggestion
 
     sections: dict[str, Any] = reading.catalog["sections"]
@@ -421,7 +427,7 @@ def _report_template(reading: Reading, unused: list[str], faults: Faults) -> Non
 
 
 def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) -> bool:
-    """Lay `model.model_config` over the `config.json` in `pretrained_model_dir` (`merge_model_config`).
+    """Merge `model.model_config` over a pretrained `config.json`; False if that cannot be read.
 
     False where there should be one and it cannot be read.
     """
@@ -439,7 +445,7 @@ def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) ->
 
 
 def _overridable(resolved: Mapping[str, Setting], written: Mapping[str, Setting]) -> dict[str, Setting]:
-    """The model's values where a `config.json` that was not read may give any of those that the YAML leaves open."""
+    """Model settings that an unread `config.json` may replace."""
 
     def is_open(setting: Setting) -> bool:
         sources = [written[key].origin for key in setting.derived_from if key in written]
@@ -460,6 +466,7 @@ def _apply_overrides(reading: Reading, values: dict[Any, Any], changes: Sequence
 
 
 def _place_override(reading: Reading, change: Override) -> None:
+    """Move the place of an overridden key to its command-line option."""
     reading.options[change.path] = change.option
     stale = [
         path
@@ -473,6 +480,7 @@ def _place_override(reading: Reading, change: Override) -> None:
 
 
 def _set_path(values: dict[Any, Any], steps: tuple[str | int, ...], value: Any) -> None:
+    """Set a value at a path, creating sections but not list entries."""
     here: Any = values
     for step in steps[:-1]:
         if _has_place(here, step):
@@ -521,7 +529,7 @@ _setting = Setting._make
 
 
 def _gather(path: str, value: Any, leaves: dict[str, Any]) -> None:
-    """Every value that is no section, by its path."""
+    """Collect every leaf value by path."""
     if is_mapping(value) and (value or not path):
         for key, entry in value.items():
             below = f"{path}.{key}" if path else str(key)

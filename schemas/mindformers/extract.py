@@ -53,7 +53,7 @@ _CITING = ("schemas", "mappings", "rules", "mapper", "verifier")
 
 
 def extract_facts(tree: Path, python: str = sys.executable) -> dict[str, Any]:
-    """The facts of one version by dialect, and the digests of its functions."""
+    """Facts of one version by dialect, and digests of its functions."""
     package = tree / "mindformers"
     if not package.is_dir():
         raise ValueError(f"{tree} holds no folder mindformers")
@@ -70,6 +70,7 @@ def extract_facts(tree: Path, python: str = sys.executable) -> dict[str, Any]:
 
 
 def _static_facts(raw: dict[str, Any], package: Path) -> dict[str, Any]:
+    """Facts of the static graph in the form of the fact file."""
     fields = {**raw["transformer"], **raw["mla_transformer"]}
     return {
         "source": f"mindformers {raw['release']}",
@@ -94,7 +95,7 @@ def _static_facts(raw: dict[str, Any], package: Path) -> dict[str, Any]:
 
 
 def _handed(raw: dict[str, Any]) -> dict[str, Any]:
-    """The sections that go on to MindSpore: their keys by kinds, and whether it stops at any other."""
+    """Sections passed on to MindSpore: key types, and if other keys are refused."""
     found: dict[str, Any] = {}
     for name, one in sorted(raw.items()):
         kinds: dict[str, list[str]] = {}
@@ -105,6 +106,7 @@ def _handed(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _model_facts(raw: dict[str, Any]) -> dict[str, Any]:
+    """For each model: older class or not, trainable, and with latent attention or not."""
     found: dict[str, Any] = {}
     for name, one in raw.items():
         legacy = not name.startswith("mcore_")
@@ -115,6 +117,7 @@ def _model_facts(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _class_facts(raw: dict[str, Any]) -> dict[str, Any]:
+    """Facts of each configuration class."""
     found: dict[str, Any] = {}
     models = _model_facts(raw["models"])
     beside = {name.removeprefix("mcore_"): one["module"].rpartition(".")[0] for name, one in raw["models"].items()}
@@ -141,7 +144,7 @@ def _class_facts(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _converters(raw: dict[str, Any]) -> dict[str, Any]:
-    """Each class's own converter; a field that is set by a key of its own name is not listed."""
+    """Key conversions of each class; keys that keep their name are left out."""
     if raw["converters"] is None:
         return {}
     every = {**raw["transformer"], **raw["mla_transformer"]}
@@ -154,7 +157,7 @@ def _converters(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _converter_facts(mapping: dict[str, Any], fields: dict[str, Any]) -> dict[str, Any]:
-    """A converter: keys that are not just their own field, fields without a key of their name, keys of no field."""
+    """Keys that set another field, fields without a key, and keys without a field."""
     rules = {key: _target_texts(targets) for key, targets in mapping.items() if targets != [[key, None]]}
     without = sorted(field for field in fields if mapping.get(field) != [[field, None]])
     beyond = sorted(key for key, targets in mapping.items() if targets == [[key, None]] and key not in fields)
@@ -167,7 +170,7 @@ def _target_texts(targets: list[list[Any]]) -> Any:
 
 
 def _types(annotations: dict[str, str], defaults: dict[str, Any]) -> dict[str, list[str]]:
-    """The fields whose kind is one of the plain ones, `?` where None is their default or allowed."""
+    """Fields by simple type; `?` if None is allowed."""
     found: dict[str, list[str]] = {}
     for name, kind in annotations.items():
         bare = kind.removesuffix(" | None")
@@ -187,7 +190,7 @@ def _sorted_facts(value: Any) -> Any:
 
 
 def update_version(facts: dict[str, Any], digest: dict[str, Any], version: str, new: dict[str, Any] | None) -> None:
-    """Put a version's facts into the two trees, or take the version out of them where `new` is None.
+    """Put a version's facts into both fact trees, or remove them.
 
     Their order is that of `versions.yaml`: what is compiled of it does not know a line that was just written.
     """
@@ -200,6 +203,7 @@ def update_version(facts: dict[str, Any], digest: dict[str, Any], version: str, 
 
 
 def _replace_dialect(dialect: dict[str, Any] | None, version: str, new: Any) -> dict[str, Any]:
+    """Dialect's facts with one version replaced, or removed if `new` is None."""
     old: dict[str, Any] = dialect or {"versions": [], "facts": {}}
     trees = {one: facts_of(old["facts"], one, old["versions"]) for one in old["versions"] if one != version}
     if new is not None:
@@ -240,7 +244,7 @@ def _differences(old: Any, new: Any, path: str) -> Iterator[tuple[str, str, Any,
 
 
 def citations(root: Path, functions: set[str]) -> dict[str, list[str]]:
-    """The places in accmap's tables and programs that name one of the functions (`file.py:function`)."""
+    """Places in tables and programs that cite one of the functions."""
     found: dict[str, list[str]] = {}
     name = re.compile(r"([\w/]+\.py):([\w.]+(?:, [A-Za-z_]\w*\.\w+)*)")
     for room in _CITING:
@@ -259,7 +263,7 @@ def citations(root: Path, functions: set[str]) -> dict[str, list[str]]:
 
 
 def _cited_functions(functions: set[str], file: str, listed: list[str]) -> Iterator[str]:
-    """Those of the functions that a citation names; one of a class means every method of it."""
+    """Functions that a citation names; a class means all its methods."""
     for full in functions:
         where, _, what = full.partition(":")
         if f"/{where}".endswith(f"/{file}") and any(what == one or what.startswith(f"{one}.") for one in listed):
@@ -330,6 +334,7 @@ def digests(package: Path) -> dict[str, dict[str, str]]:
 
 
 def _function_digests(node: ast.Module | ast.ClassDef, prefix: str) -> Iterator[tuple[str, str]]:
+    """Name and digest of each function and class body in a module."""
     for child in node.body:
         if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield f"{prefix}{child.name}", _digest_of_body([child])
@@ -359,7 +364,7 @@ def _leave_out_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def data_keys(package: Path) -> list[str]:
-    """The keys that the Megatron data set's loader reads of its `config` (`init_gpt_dataset_config`), in its order."""
+    """Keys that the Megatron data set's loader reads from its `config`."""
     path = package / "dataset/dataloader/blended_megatron_dataloader.py"
     found: list[tuple[int, int, str]] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
@@ -374,7 +379,7 @@ def data_keys(package: Path) -> list[str]:
 
 
 def main(words: list[str] | None = None) -> int:
-    """The command; 1 where a version that stands here differs from its source."""
+    """Run the command; 1 if a stored version differs from its source."""
     parser = argparse.ArgumentParser(
         prog="accmap.schemas.mindformers.extract", description="Facts of a MindSpore Transformers version."
     )
@@ -421,6 +426,7 @@ def _previous_version(facts: dict[str, Any], version: str) -> str | None:
 
 
 def _write_facts(facts: dict[str, Any], digest: dict[str, Any]) -> None:
+    """Write the fact and digest files and regenerate the products."""
     SOURCE.write_text(fact_file_text(_HEAD, facts), "utf-8")
     DIGESTS.write_text(fact_file_text(_DIGESTS_HEAD, digest), "utf-8")
     subprocess.run(

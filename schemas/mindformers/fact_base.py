@@ -35,7 +35,7 @@ def read_facts(path: Path = SOURCE) -> dict[str, Any]:
 
 
 def facts_of(tree: Any, version: str, versions: Sequence[str]) -> Any:
-    """The tree of one version; `versions` is the order in which they came."""
+    """Facts of one version in a merged tree."""
     if not is_mapping(tree):
         return tree
     if _WORDS in tree:
@@ -61,6 +61,7 @@ def merge_versions(trees: Mapping[str, Any], versions: Sequence[str]) -> Any:
 
 
 def _merge_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -> dict[Any, Any]:
+    """Mapping with each key marked by the versions that have it."""
     found: dict[Any, Any] = {}
     for name in _in_order([list(tree) for tree in trees.values()]):
         holding = {version: tree[name] for version, tree in trees.items() if name in tree}
@@ -73,7 +74,7 @@ def _merge_mappings(trees: dict[str, dict[Any, Any]], versions: Sequence[str]) -
 def _other_orders(
     found: dict[Any, Any], trees: dict[str, dict[Any, Any]], versions: Sequence[str]
 ) -> dict[str, dict[str, str]]:
-    """The moves in the versions that have another order: the framework goes through some in order."""
+    """Changes of order in versions that deviate."""
     orders: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for version, tree in trees.items():
         usual = list(facts_of(found, version, versions))
@@ -83,7 +84,7 @@ def _other_orders(
 
 
 def _moves(usual: list[str], order: list[str]) -> dict[str, str]:
-    """By the name that they come after (none: the first ones), those that stand elsewhere in an order than usual."""
+    """Entries out of the usual order, by the name they follow."""
     moves: dict[str, str] = {}
     name, end = "", 0
     for block in SequenceMatcher(None, usual, order, autojunk=False).get_matching_blocks():
@@ -96,7 +97,7 @@ def _moves(usual: list[str], order: list[str]) -> dict[str, str]:
 
 
 def _apply_moves(names: list[str], after: Mapping[str, str]) -> list[str]:
-    """The names in the order that the moves make of them."""
+    """Names reordered by such changes."""
     moved = {name for these in after.values() for name in these.split()}
     found: list[str] = []
     for name in ("", *names):
@@ -106,7 +107,7 @@ def _apply_moves(names: list[str], after: Mapping[str, str]) -> list[str]:
 
 
 def _equal_groups(values: dict[str, Any]) -> list[list[str]]:
-    """The versions in groups: those whose values can stand under one key."""
+    """Versions grouped by equal values."""
     if all(is_mapping(value) for value in values.values()) or all(_is_set(value) for value in values.values()):
         return [list(values)]
     groups: list[list[str]] = []
@@ -121,7 +122,7 @@ def _equal_groups(values: dict[str, Any]) -> list[list[str]]:
 
 
 def _is_set(value: Any) -> bool:
-    """A list of words that a set of words can hold."""
+    """True for a list of plain words, which can be stored as a group."""
     if not is_list(value) or len(value) < 4:
         return False
     words = [word for word in value if isinstance(word, str) and word and not any(one.isspace() for one in word)]
@@ -129,6 +130,7 @@ def _is_set(value: Any) -> bool:
 
 
 def _merge_words(lists: dict[str, list[str]], versions: Sequence[str]) -> dict[str, str]:
+    """Word lists of several versions as groups marked by version."""
     groups: dict[str, list[str]] = {}
     order = _in_order(list(lists.values()))
     for word in order:
@@ -143,6 +145,7 @@ def _merge_words(lists: dict[str, list[str]], versions: Sequence[str]) -> dict[s
 
 
 def _words_of(groups: Mapping[str, str], version: str, versions: Sequence[str]) -> list[str]:
+    """Word list of one version in such groups."""
     found: list[str] = []
     for name, words in groups.items():
         if name.startswith("order @"):
@@ -154,7 +157,7 @@ def _words_of(groups: Mapping[str, str], version: str, versions: Sequence[str]) 
 
 
 def _in_order(lists: list[list[Any]]) -> list[Any]:
-    """Every entry once, in an order that the lists agree on as far as they do; the newest list leads."""
+    """All entries once, in an order consistent with the lists."""
     found: list[Any] = []
     for entries in reversed(lists):
         at = 0
@@ -214,7 +217,7 @@ def _stored_judgements() -> dict[str, Any]:
 
 
 def versions(dialect: str) -> list[str]:
-    """The versions of which the fact file has that dialect, oldest first."""
+    """Versions for which the fact file has a dialect, oldest first."""
     return list(_stored_facts()[dialect]["versions"])
 
 
@@ -260,7 +263,7 @@ def static_facts(version: str) -> dict[str, Any]:
 
 
 def _handed(found: dict[str, Any], judged: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """The sections that go on to MindSpore, and those within: the kinds of keys, and whether it stops at others."""
+    """Sections passed on to MindSpore, with key types and if others are refused."""
     sections: dict[str, Any] = {}
     for name, one in found.items():
         kinds = {key: "" if kind == "any" else kind for kind, keys in one["keys"].items() for key in keys}
@@ -293,7 +296,7 @@ def switch_rows() -> dict[str, list[dict[str, Any]]]:
 
 
 def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
-    """The tests of switches by their paths, and of those fields of TransformerConfig that are not asked for truth."""
+    """Form in which the code tests each switch, by path."""
     sections: dict[str, list[tuple[str, list[str], dict[str, Any]]]] = {}
     fields: dict[str, str] = {}
     for row in switch_rows()[graph]:
@@ -310,6 +313,7 @@ def _switches(graph: str, version: str, versions: list[str]) -> dict[str, Any]:
 
 
 def _converter_targets(one: dict[str, Any], fields: dict[str, Any], latent: dict[str, Any]) -> dict[str, Any]:
+    """Conversion rules of a class, with keys that keep their name listed."""
     same = (set(fields) - set(one["without"])) | set(one.get("beyond", ()))
     more = (set(latent) - set(one["mla_without"]) - same) if "mla_without" in one else set[str]()
     return {
@@ -330,7 +334,7 @@ def _parsed_targets(spec: Any) -> list[list[Any]]:
 
 
 def _meanings(rules: dict[str, Any]) -> dict[str, str]:
-    """The field that a key means in the common table, and what makes it of the value: for advice about ignored keys."""
+    """Field behind a key in the common table, with its conversion, for advice."""
     first = {key: targets[0] for key, spec in rules.items() if (targets := _parsed_targets(spec))}
     return {key: " | ".join(filter(None, target)) for key, target in first.items() if target[0] != key}
 

@@ -50,7 +50,7 @@ def is_dynamic_launch(launch: Launch, version: str = DEFAULT_VERSION) -> bool:
 
 
 def launch_overrides(launch: Launch, version: str = DEFAULT_VERSION, file: str = "") -> LaunchOverrides:
-    """The YAML that the launch names, the places that its options set and the problems met, from `LaunchReading`."""
+    """YAML, option overrides and problems of a launch of MindSpore Transformers."""
     from .launch_reading import LaunchReading
 
     reading = LaunchReading(launch, version or DEFAULT_VERSION, file or launch.span.file or "")
@@ -58,6 +58,7 @@ def launch_overrides(launch: Launch, version: str = DEFAULT_VERSION, file: str =
 
 
 def _yaml_named(arguments: Sequence[Argument]) -> bool:
+    """True if `--config` names a YAML file."""
     for at, argument in enumerate(arguments):
         name, equals, value = argument.text.partition("=")
         if name == "--config":

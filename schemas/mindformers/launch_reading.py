@@ -41,14 +41,14 @@ class _Given(NamedTuple):
     values: list[Value]
 
     def value(self, *, several: bool) -> Value:
-        """The value of the option: one, or all of them if it takes `several`."""
+        """Value of the option; all its values if `several`."""
         if not all(part.resolved for part in self.parts):
             return Undecided(" ".join([part.text for part in self.parts]))
         return self.values if several and len(self.values) > 1 else self.values[0]
 
 
 def _joined_span(first: Span, last: Span) -> Span:
-    """From an option to its value; the option alone where the value is written elsewhere (a variable, `--arg`)."""
+    """Span from an option to its value, or of the option if the value is elsewhere."""
     if first.file == last.file and (last.line, last.column) >= (first.end_line, first.end_column):
         return first.through(last)
     return first
@@ -81,7 +81,7 @@ class LaunchReading:
         return posixpath.join(posixpath.dirname(self._script), given.text)
 
     def changes(self) -> Iterable[Override]:
-        """Every place that is set, in the order in which the script sets them."""
+        """All overrides in the order in which the script applies them."""
         if self.is_dynamic:
             self._report_ignored()
             return
@@ -92,6 +92,7 @@ class LaunchReading:
         yield from self._rest_changes()
 
     def _read(self, arguments: Sequence[Argument]) -> None:
+        """Parse all words into options with values, and others."""
         at = 0
         while at < len(arguments):
             argument = arguments[at]
@@ -121,7 +122,7 @@ class LaunchReading:
         self._given[option.flag] = _Given(argument.span, parts, [self._typed(option, part) for part in parts])
 
     def _option_of(self, argument: Argument) -> tuple[LaunchOption | None, str | None]:
-        """The option that a token names, whole or abbreviated, and the value after its `=`."""
+        """Option that a word names, complete or abbreviated, and the value after `=`."""
         text = argument.text
         if not text.startswith("--") or text == "--":
             return None, None
@@ -137,6 +138,7 @@ class LaunchReading:
         return (found[0], explicit) if found else (None, None)
 
     def _option_changes(self, option: LaunchOption, given: _Given) -> Iterable[Override]:
+        """Overrides that one option makes."""
         span, parts, values = given
         if option.type == "assignments":
             for part in parts:
@@ -156,6 +158,7 @@ class LaunchReading:
             yield Override(".".join(path), value, _joined_span(span, parts[-1].span), option.flag)
 
     def _typed(self, option: LaunchOption, part: _Part) -> Value:
+        """Value of a word by the option's type; None, with a report, if invalid."""
         text = part.text
         if option.type in ("str", "assignments") or not part.resolved:
             return text
@@ -173,6 +176,7 @@ class LaunchReading:
         return text
 
     def _assignment(self, part: _Part) -> Iterable[Override]:
+        """Override for a `key=value` word of `--options`."""
         key, equals, text = part.text.partition("=")
         if not equals:
             self._report(say.launch_value(option="--options", expected=say.pairs(), given=part.text), part.span)
@@ -234,6 +238,7 @@ class LaunchReading:
             self._report(say.run_mode(mode=part.text, modes=", ".join(modes)), part.span)
 
     def _report_ignored(self) -> None:
+        """Report options that the dynamic graph's launch ignores."""
         why = say.config_alone()
         for flag, given in self._given.items():
             if flag not in ("--config", "--mode", "--register_path"):
@@ -252,7 +257,7 @@ class LaunchReading:
 
 
 def custom_value(text: str) -> Value:
-    """The value of `--a.b text`: a number, True or False, JSON, else the text; ValueError where the script fails.
+    """Value of `--a.b text`: number, boolean, JSON or text; ValueError if the script fails.
 
     `mindformers/tools/utils.py:parse_value`, 1.6 to 2.1: what equals a whole number as a float must also be one that
     Python's int() takes, so `1e3` and `1.0` stop the run.
@@ -292,7 +297,7 @@ def assigned_value(text: str) -> Value:
 
 
 def _comma(text: str) -> int:
-    """The place of the first comma outside brackets; the length if there is none."""
+    """Index of the first comma outside brackets, else the length."""
     if text.count("(") != text.count(")") or text.count("[") != text.count("]"):
         raise ValueError(text)
     parentheses = brackets = 0
@@ -305,7 +310,7 @@ def _comma(text: str) -> int:
 
 
 def _is_value(argument: Argument) -> bool:
-    """True if argparse takes a token as a value rather than as an option."""
+    """True if argparse takes a word as a value."""
     text = argument.text
     if not text.startswith("-") or text == "-" or " " in text:
         return True

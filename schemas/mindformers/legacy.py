@@ -113,14 +113,14 @@ class _Network(rows.Run):
         return self.values[key]
 
     def refuse(self, row: rows.Row) -> None:
-        """Report what the class can be told to build and TransformerConfig has no word for; nothing else counts."""
+        """Report a setting that the class supports and TransformerConfig cannot express."""
         if not self.refused:
             named = f"{self.known.config} / {row.target}: {self.values.get(row.target)}"
             _note_unknown_class(self.reading, named, say.refused_value(why=Words(*row.more)), row.target)
         self.refused = True
 
     def set(self, row: rows.Row, value: Any, *, decided: bool = True) -> None:
-        """Answer with a field, which those arguments decide that its row asked for."""
+        """Set a field of the network with the arguments that decided it."""
         if self.refused:
             return
         reading, keys = self.reading, tuple(reversed(self.reads))

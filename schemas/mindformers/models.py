@@ -59,6 +59,7 @@ def model(dialect: Dialect, version: str) -> type[BaseModel]:
 
 @cache
 def _static_model(version: str, *, legacy: bool) -> type[BaseModel]:
+    """Pydantic model of a static-graph configuration."""
     facts = static_catalog(version)
     sections = facts["sections"]
     fields: dict[str, Any] = {
@@ -74,6 +75,7 @@ def _static_model(version: str, *, legacy: bool) -> type[BaseModel]:
 
 
 def _section_type(name: str, section: Mapping[str, Any], facts: Mapping[str, Any], *, legacy: bool) -> Any:
+    """Type of one section: a model, a list of models, or one for each registered class."""
     if name == "model":
         return _model_section(facts, legacy=legacy)
     registered = facts["registry"].get(_REGISTERED.get(name, ""))
@@ -100,7 +102,7 @@ def _section_type(name: str, section: Mapping[str, Any], facts: Mapping[str, Any
 
 
 def _fields_of_kinds(owner: str, kinds: Mapping[str, str]) -> dict[str, Any]:
-    """The keys below a section of which the facts have the kind; what lies between is open."""
+    """Fields for keys below a section whose type is known."""
     fields: dict[str, Any] = {}
     for path in kinds:
         if path.startswith(f"{owner}."):
@@ -117,6 +119,7 @@ def _fields_of_kinds(owner: str, kinds: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
+    """Type of the `model` section, with one model for each class."""
     common = {**facts["transformer"], **facts["mla_transformer"]}
     kinds = {} if legacy else _kinds_of_model(facts)
     named: list[type[BaseModel]] = []
@@ -144,7 +147,7 @@ def _model_section(facts: Mapping[str, Any], *, legacy: bool) -> Any:
 
 
 def _other_than(names: Iterable[str]) -> Any:
-    """The type of anything but some names: each of those has a model of its own, which nothing may pass by."""
+    """Text type that excludes some names, each of which has its own model."""
     known = sorted(names)
 
     def refuse(value: Any) -> Any:
@@ -156,7 +159,7 @@ def _other_than(names: Iterable[str]) -> Any:
 
 
 def _kinds_of_model(facts: Mapping[str, Any]) -> dict[str, str]:
-    """The kinds of the keys that become a field of TransformerConfig as they are; a switch takes other forms, too."""
+    """Types of keys that become TransformerConfig fields unchanged."""
     fields = {key: key for key in facts["types"]}
     for converter in facts["converters"].values():
         for key, targets in converter["rules"].items():
@@ -168,7 +171,7 @@ def _kinds_of_model(facts: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _one_of(section: str, registered: Mapping[str, Any], kinds: Mapping[str, str]) -> Any:
-    """The classes of a registry, told apart by `type`."""
+    """Union of a registry's classes by `type`."""
     members: list[type[BaseModel]] = []
     for name, entry in registered.items():
         given = {key: default for key, default in entry["args"].items() if key not in _RUNTIME}
@@ -187,6 +190,7 @@ def _one_of(section: str, registered: Mapping[str, Any], kinds: Mapping[str, str
 
 @cache
 def _dynamic_model(version: str) -> type[BaseModel]:
+    """Pydantic model of a dynamic-graph configuration."""
     facts = dynamic_catalog(version)
     built: dict[str, Any] = {}
 
@@ -199,6 +203,7 @@ def _dynamic_model(version: str) -> type[BaseModel]:
 
 
 def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) -> Any:
+    """Pydantic model of one configuration class, or a union by `type` for registries."""
     fields: dict[str, Any] = {}
     for key, field in entry["fields"].items():
         kind = str(field["type"])
@@ -230,7 +235,7 @@ def _dynamic_class(name: str, entry: Mapping[str, Any], build: Any, facts: Any) 
 
 
 def _annotation(kind: str, build: Any = None) -> Any:
-    """The type of a kind as the facts write it: `int`, `int?`, `list[int]`, or a class that `build` makes."""
+    """Python type of a type text such as `int?`, `list[int]` or a class name."""
     options = kind.replace("?", " | None").split(" | ")
     if len(options) > 1:
         return _union_type([_annotation(option, build) for option in options])
@@ -249,6 +254,7 @@ def _annotation(kind: str, build: Any = None) -> Any:
 
 
 def _create_model(name: str, fields: dict[str, Any], doc: str, *, closed: bool) -> type[BaseModel]:
+    """Pydantic model whose field names avoid reserved ones by aliases; `closed` forbids other keys."""
     config = ConfigDict(
         extra="forbid" if closed else "allow", strict=True, protected_namespaces=(), populate_by_name=True
     )
@@ -268,7 +274,7 @@ def _field_of(key: str, **default: Any) -> Any:
 
 
 def _type_of(key: str, default: Any, kind: str | None = None) -> Any:
-    """The type of a key by its kind, if the facts have one; else by its default, and then every key may be null."""
+    """Python type of a key, by its known type or else its default."""
     if kind is not None:
         return _annotation(kind)
     wider = _WIDER.get(key)

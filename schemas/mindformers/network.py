@@ -51,7 +51,7 @@ def checked_fields(reading: Reading, fields: dict[str, Sourced], choices: Mappin
 
 
 def _is_wrong(reading: Reading, name: str, values: Mapping[str, Any], path: str, choices: Mapping[str, str]) -> bool:
-    """Report a value of another kind, or one that the code does not know; whether nothing is computed with it."""
+    """True, with a report, if a value has the wrong type or is not a valid choice."""
     value, counts = values[name], bool(values.get("num_moe_experts")) or not name.startswith("moe_")
     kind: str | None = reading.catalog["types"].get(name)
     if name == "max_position_embeddings" and values.get("position_embedding_type", "rope") == "rope":
@@ -78,7 +78,7 @@ def check_sections(run: Trainer) -> None:
 
 
 def check_handed(run: Trainer) -> None:
-    """Report what MindSpore does not take of the sections that go on to it: keys, and values of the wrong kind."""
+    """Report keys and values that MindSpore refuses in sections passed on to it."""
     reading, sections = run.reading, run["handed_sections"]
     for section, facts in sections.items():
         for key, value in reading.section(section).items():
@@ -100,7 +100,7 @@ def _is_written(reading: Reading, path: str) -> bool:
 
 
 def _report(reading: Reading, path: str, value: Any, kind: str, severity: Severity | None = None) -> bool:
-    """Say that a value is of the wrong kind; the answer is whether the run stops there."""
+    """Report a value of the wrong type; True if the run stops there."""
     base = kind.rstrip("?")
     better: str = definition("better")(value) if base == "float" and isinstance(value, str) else ""
     if better:
@@ -171,7 +171,7 @@ class _Conversion:
             self._store(field, key, value)
 
     def report_unmapped(self, key: str, path: str) -> None:
-        """Say what becomes of a written key that sets nothing."""
+        """Report a written key that sets nothing."""
         reading = self.reading
         if self.common and key not in self.white:
             reading.acceptance[path] = "unknown"
@@ -181,6 +181,7 @@ class _Conversion:
             reading.acceptance[path] = "ignored"
 
     def _store(self, field: str, key: str, one: Sourced) -> None:
+        """Set a field from a key; a second key for the same field is a conflict."""
         earlier = self.fields.get(field)
         if earlier is None:
             self.fields[field] = one
@@ -191,6 +192,7 @@ class _Conversion:
                 self.fields[field] = one
 
     def _conflict(self, field: str, key: str, one: Sourced, earlier: Sourced) -> None:
+        """Report two keys that set one field, and the one to keep."""
         reading = self.reading
         path, other = self._path(key, one), self._path(self.keys[field], earlier)
         handed = path == other and not earlier.sources
@@ -213,7 +215,7 @@ class _Conversion:
         reading.note(said, path, on_key=True, related=related)
 
     def _name_in_place(self, key: str, keep: str, field: str) -> str:
-        """The name that the class sets itself; what was written under another one is meant for it."""
+        """Key name that the class itself uses for a field."""
         if self._transform(keep, field) != self._transform(key, field):
             return keep
         from ..suggestion import suggest_as
@@ -221,11 +223,11 @@ class _Conversion:
         return suggest_as(Words(keep, keep), keep, key)
 
     def _transform(self, key: str, field: str) -> str | None:
-        """The function that makes a field of a key's value."""
+        """Name of the function that converts a key's value to a field."""
         return dict(self.targets.get(key) or ()).get(field)
 
     def _replacement_key(self, field: str, key: str) -> str | None:
-        """The key to write for a field in this version and class; another one than `key`, where there is one."""
+        """Key to write for a field in this version and class instead of `key`."""
         setting = [name for name, found in self.targets.items() if found and [one for one, _ in found] == [field]]
         own = [field] if self.targets.get(field, ()) is None and field != key else []
         others = [name for name in setting if name != key]
@@ -260,7 +262,7 @@ class Defaults(NamedTuple):
     catalog: Mapping[str, Any]
 
     def changed_names(self, now: Mapping[str, Sourced]) -> Iterator[str]:
-        """The names whose values are no longer the defaults, as the rows call them."""
+        """Names whose values differ from the defaults."""
         return compress(self.known, map(is_not, self.known.values(), map(now.__getitem__, self.known)))
 
 
@@ -281,7 +283,7 @@ def defaults_of(catalog: dict[str, Any], *, mla: bool) -> Defaults:
 
 
 def network(run: Trainer) -> None:
-    """The fields of the network that the section and what the trainer hands over make; none without a class."""
+    """TransformerConfig fields that section and trainer produce; empty without a class."""
     reading = run.reading
     within = Trainer(reading, run.locals)
     within.parts.update(dict.fromkeys(("model", "attributes", "transformer"), Part(reading.model)))
@@ -304,7 +306,7 @@ def leave_network_open(run: Trainer) -> None:
 
 
 def _construct(run: Trainer, facts: dict[str, Any]) -> dict[str, Sourced]:
-    """The class's attributes: its defaults, what is written, what the trainer adds, what it makes of them."""
+    """Attributes of the configuration class: defaults, written values and derived ones."""
     reading = run.reading
     given: dict[Any, Any] = reading.section(reading.model)
     attributes = {key: Sourced(value) for key, value in {**facts["mf"], **facts["signature"]}.items()}

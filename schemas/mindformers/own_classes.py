@@ -45,7 +45,7 @@ class _Registration(NamedTuple):
     line: int
 
     def serves(self, section: str, name: str) -> bool:
-        """True if the class is, or may be, the one that a section names."""
+        """True if the registered class is, or may be, the one a section names."""
         if self.given is None:
             return True
         if not _may_be_kind(self.given.get("module_type"), _KINDS.get(section)):
@@ -61,7 +61,7 @@ class _Registration(NamedTuple):
 def of_own_program(
     problems: Sequence[Diagnostic], file: str, open_file: Callable[[str], SourceText]
 ) -> tuple[Diagnostic, ...]:
-    """The problems; an unknown class that the YAML's own program registers becomes a warning that names the place."""
+    """Problems in which classes that the YAML's own program registers are only warnings."""
     path = os.path.splitext(file)[0] + ".py"
     try:
         program = open_file(path)
@@ -76,6 +76,7 @@ def of_own_program(
 def _with_registration(
     problem: Diagnostic, found: Sequence[_Registration], lines: Sequence[str], path: str
 ) -> Diagnostic:
+    """Problem of an unknown class, as a warning if the program registers that class."""
     if problem.kind is not say.kinds["unknown_class"]:
         return problem
     values = dict(problem.values)
@@ -89,7 +90,7 @@ def _with_registration(
 
 
 def _registrations(text: str) -> Iterator[_Registration]:
-    """Every class that the program hands to the register; none where it is no program of Python's."""
+    """Classes that a Python program registers."""
     nodes = _syntax_nodes(text) if _REGISTER in text else ()
     imported = (one for node in nodes if isinstance(node, ast.ImportFrom) for one in node.names)
     known = frozenset((_REGISTER, *(one.asname for one in imported if one.name == _REGISTER and one.asname)))
@@ -98,7 +99,7 @@ def _registrations(text: str) -> Iterator[_Registration]:
 
 
 def _syntax_nodes(text: str) -> Sequence[ast.AST]:
-    """All nodes of the program's syntax tree; none if it does not parse."""
+    """All nodes of a program's syntax tree; empty if it does not parse."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about the program's own literals
@@ -108,6 +109,7 @@ def _syntax_nodes(text: str) -> Sequence[ast.AST]:
 
 
 def _registrations_of(node: ast.AST, known: frozenset[str]) -> Iterator[_Registration]:
+    """Registrations made by one syntax node: decorator or call."""
     if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
         for decorator in node.decorator_list:
             if _is_call(decorator, _DECORATOR, known):
@@ -137,7 +139,7 @@ def _last_name(node: ast.expr | None) -> str | None:
 
 
 def _call_arguments(call: ast.Call, before: int) -> dict[str, ast.expr] | None:
-    """The arguments by name; None where the program decides which there are."""
+    """Arguments of a call by name; None if they are computed."""
     if any(isinstance(one, ast.Starred) for one in call.args) or any(one.arg is None for one in call.keywords):
         return None
     named = {one.arg: one.value for one in call.keywords if one.arg is not None}
@@ -145,14 +147,14 @@ def _call_arguments(call: ast.Call, before: int) -> dict[str, ast.expr] | None:
 
 
 def _may_be_kind(node: ast.expr | None, wanted: str | None) -> bool:
-    """True if a module type is the wanted one; where none is given it is TOOLS, which no section has."""
+    """True if a module type is, or may be, the wanted one."""
     if isinstance(node, ast.Attribute):
         return node.attr == wanted
     return node is not None and wanted is not None and _may_be(node, wanted.lower())
 
 
 def _may_be(node: ast.expr, wanted: object) -> bool:
-    """True if an argument is a value; it may be any where the program decides it."""
+    """True if an argument equals a value or is computed."""
     return not isinstance(node, ast.Constant) or node.value == wanted
 
 

@@ -22,7 +22,7 @@ _PREFIX = "model.model_config"
 
 
 def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str], SourceText]) -> dict[str, Any] | None:
-    """The keys of the directory's `config.json`, their places recorded where the YAML does not write them itself.
+    """Keys of a pretrained `config.json` with their places; None if it cannot be read.
 
     None where it cannot be read.
     """
@@ -51,7 +51,7 @@ def pretrained_keys(reading: Reading, directory: str, open_file: Callable[[str],
 
 
 def nested_rope(reading: Reading) -> None:
-    """Say what of `rope_parameters`, which transformers 5 writes and no version here reads, would be another value.
+    """Report settings in `rope_parameters` that MindFormers ignores and that differ.
 
     The classes' arguments are `rope_theta` and `rope_scaling` in 1.6-2.1 (`models/qwen3/configuration_qwen3.py`).
     """
@@ -70,7 +70,7 @@ def nested_rope(reading: Reading) -> None:
 
 
 def _lost_rope_settings(nested: Mapping[str, Any], own: Mapping[str, Any], base: object) -> dict[str, Any]:
-    """Settings of `rope_parameters` that MindFormers ignores and that differ from the keys that it reads."""
+    """Settings of `rope_parameters` that are ignored and differ from the effective ones."""
     lost: dict[str, Any] = {}
     theta = nested.get("rope_theta")
     if theta is not None and base != theta:
@@ -82,7 +82,7 @@ def _lost_rope_settings(nested: Mapping[str, Any], own: Mapping[str, Any], base:
 
 
 def _open_beside(path: str, beside: str, open_file: Callable[[str], SourceText]) -> SourceText:
-    """The file at `path`; a relative one counts from the working directory, as in MindFormers, or from the YAML."""
+    """Text of a file by a path relative to the working directory or the YAML."""
     try:
         return open_file(path)
     except UnreadableError:
@@ -92,6 +92,7 @@ def _open_beside(path: str, beside: str, open_file: Callable[[str], SourceText])
 
 
 def _place_keys(reading: Reading, source: SourceText, keys: dict[str, Any]) -> None:
+    """Record the places of the keys of a `config.json`."""
     items = json_items(source)
     whole = Span(1, 1, source.line_count, len(source.line(source.line_count)) + 1, source.name)
     for key in keys:

@@ -36,7 +36,7 @@ _NO_CALLBACKS = (
 
 
 def main() -> None:
-    """Print the facts."""
+    """Print the facts of the installed version as JSON."""
     logging.disable(logging.CRITICAL)
     _stand_in_for_hyper_parallel()
     with contextlib.redirect_stdout(io.StringIO()):
@@ -80,7 +80,7 @@ def _probe_static_graph() -> dict[str, Any]:
 
 
 def _handed() -> dict[str, Any]:
-    """The keys of the sections that go on to MindSpore, with the kinds that its own functions check."""
+    """Keys of sections passed on to MindSpore, with the types that it checks."""
     from mindspore import context
     from mindspore.parallel import _auto_parallel_context as layout
 
@@ -115,7 +115,7 @@ def _is_refused(check: Any, key: str) -> bool:
 
 
 def _checked_kinds(function: Any) -> dict[str, str]:
-    """The kind of each key that a function's `args_type_check` has one for: it lets None through."""
+    """Type of each key that a function's `args_type_check` checks."""
     kinds: Any = inspect.getclosurevars(function).nonlocals["bound_types"]
     words: dict[Any, str] = {
         bool: "bool",
@@ -133,6 +133,7 @@ def _kinds_of(names: Any, told: dict[str, str]) -> dict[str, str]:
 
 
 def _section_facts(one: Any) -> dict[str, Any]:
+    """Facts of one section of the YAML template: defaults, required keys and strictness."""
     names = [klass.__name__ for klass in one.__mro__]
     return {
         "defaults": {key: plain(getattr(one, key)) for key in one.keys()},
@@ -144,6 +145,7 @@ def _section_facts(one: Any) -> dict[str, Any]:
 
 
 def _config_class(name: str, one: Any) -> dict[str, Any]:
+    """Facts of a configuration class, read through its decorators."""
     given: dict[str, Any] = {}
     ignored: list[str] = []
     init = one.__init__
@@ -177,7 +179,7 @@ def _config_class(name: str, one: Any) -> dict[str, Any]:
 
 
 def _model(one: Any) -> dict[str, Any]:
-    """True if the static graph's network stands beside it, and as what the networks convert their configuration."""
+    """Facts of one network class: its static-graph module and its conversion."""
     folder = os.path.dirname(inspect.getfile(one))
     static = dynamic = ""
     for name in sorted(os.listdir(folder)):
@@ -216,6 +218,7 @@ def _search_names(register: Any, kind: Any, configs: dict[str, Any]) -> dict[str
 
 
 def _conversion_facts() -> dict[str, Any]:
+    """Facts of TransformerConfig and of the conversion of keys to its fields."""
     from mindformers.parallel_core import transformer_config, transformer_config_utils
 
     plain_class, mla_class = transformer_config.TransformerConfig, transformer_config.MLATransformerConfig
@@ -258,6 +261,8 @@ def _target_pairs(spec: Any) -> list[list[Any]]:
 
 
 def _converter_targets(one: Any) -> dict[str, Any]:
+    """Fields that a converter sets from each key, with and without latent attention."""
+
     class Silent:
         def __getattr__(self, name: str) -> Any:
             return lambda *_, **__: None
@@ -273,7 +278,7 @@ def _all_subclasses(one: Any) -> list[Any]:
 
 
 def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
-    """A class's arguments; of an optimizer also those that it takes out of `**kwargs` by name."""
+    """Arguments of a class; for optimizers also those taken from `**kwargs`."""
     own = one.__init__ if inspect.isclass(one) else one
     if inspect.isclass(one) and "__init__" not in vars(one) and "__new__" in vars(one):
         own = one.__new__
@@ -286,7 +291,7 @@ def _constructor(one: Any, *, further: bool = False) -> dict[str, Any]:
 
 
 def _keyword_defaults(function: Any, name: str) -> tuple[dict[str, Any], bool]:
-    """The keys that a constructor reads of `**kwargs` by name with a default, and True if it refuses all others."""
+    """Keys that a constructor reads from `**kwargs`, and True if it refuses others."""
     found: dict[str, Any] = {}
     refused = False
     try:
@@ -306,7 +311,7 @@ def _keyword_defaults(function: Any, name: str) -> tuple[dict[str, Any], bool]:
 
 
 def _unwrap(function: Any) -> Any:
-    """The function under decorators that do not say what they wrap (MindSpore's `opt_init_args_register`)."""
+    """Function inside decorators that hide it."""
     function = inspect.unwrap(function)
     names = [name for name in inspect.signature(function).parameters if name != "self"]
     if names != ["args", "kwargs"] or not hasattr(function, "__code__"):
@@ -317,7 +322,7 @@ def _unwrap(function: Any) -> Any:
 
 
 def _is_a(one: Any, base: str) -> bool:
-    """True if a class stands below the one of that name (the registry holds whole modules of MindSpore)."""
+    """True if a class inherits from one of that name."""
     one = inspect.unwrap(one)
     return inspect.isclass(one) and any(klass.__name__ == base for klass in one.__mro__)
 
@@ -331,6 +336,7 @@ def _constructor_words(one: Any) -> list[str]:
 
 
 def _dynamic_facts() -> dict[str, Any] | None:
+    """Facts of the dynamic graph's classes; None if the version has none."""
     try:
         from mindformers.pynative.config import config
     except ImportError:
@@ -361,6 +367,7 @@ def _dynamic_facts() -> dict[str, Any] | None:
 
 
 def _config_dataclass(one: Any) -> dict[str, Any]:
+    """Fields of a configuration dataclass with types and defaults."""
     fields: dict[str, Any] = {}
     for field in dataclasses.fields(one):
         kind = annotation(field.type)
@@ -375,6 +382,7 @@ def _config_dataclass(one: Any) -> dict[str, Any]:
 
 
 def _constructor_parameters(one: Any) -> dict[str, Any]:
+    """Parameters of a registered class, required ones, and if it takes others."""
     facts = _constructor(one, further="optim" in one.__module__)
     parameters = {
         name: None if value == _REQUIRED else value
@@ -400,7 +408,7 @@ def _field_default(field: Any) -> Any:
 
 
 def annotation(kind: Any) -> str:
-    """A type as a YAML author would write it: `int | None`, `list[str]`."""
+    """Type as text for YAML authors: `int | None`, `list[str]`."""
     if kind is type(None) or kind is None:
         return "None"
     if isinstance(kind, str):
@@ -415,7 +423,7 @@ def annotation(kind: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON holds it."""
+    """Value in JSON form."""
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -477,11 +485,11 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return _Module(spec.name)
 
     def exec_module(self, module: Any) -> None:
-        """Nothing to run."""
+        """Do nothing: a stand-in has no code."""
 
 
 def _stand_in_for_hyper_parallel() -> None:
-    """From 2.0 the package imports a library that no registry has; no fact depends on it."""
+    """Make an unavailable library importable as an empty package."""
     sys.meta_path.append(_Finder())
 
 

@@ -58,7 +58,7 @@ def module_name(version: str, what: str) -> str:
 
 
 def _module(version: str, what: str) -> Any:
-    """The same, loaded; a version that is not known has that of the one before it."""
+    """Compiled module of a version, or of the version before an unknown one."""
     return named_module(module_name(newest_until(version, VERSIONS), what), __package__)
 
 
@@ -80,7 +80,7 @@ def definition(name: str) -> Callable[..., Any]:
 
 
 def suggest(name: str, known: Iterable[str]) -> Words:
-    """The name that was probably meant; few files need the code for it."""
+    """Suggestion for a misspelt name."""
     from ..suggestion import suggestion
 
     return suggestion(name, known)
@@ -143,7 +143,7 @@ KINDS = {
 
 
 def fits(value: Any, kind: str) -> bool:
-    """True if a value is of a kind as the facts write it: `int`, `int?`, `int | None`, `list[int]`, `'O0' | 'O1'`."""
+    """True if a value has a type given as text: `int?`, `list[int]`, `'O0' | 'O1'`."""
     options = kind.replace("?", " | None").split(" | ")
     if len(options) > 1:
         return any((value is None) if option == "None" else fits(value, option) for option in options)
@@ -166,7 +166,7 @@ def fits(value: Any, kind: str) -> bool:
 
 
 def _is_amount(text: str, unit: str) -> bool:
-    """True if a text is a number above 0 and a unit, as MindSpore takes it (`context.py:_RE_PATTERN`)."""
+    """True if a text is a positive number with a unit, as MindSpore requires."""
     number = text.removesuffix(unit)
     whole, _, rest = number.partition(".")
     digits = whole.isdecimal() and (not rest or rest.isdecimal()) and text.isascii()
@@ -239,14 +239,14 @@ class Trainer(Run):
         return (self.path(name),) if one is None else one.sources
 
     def source_paths(self, row: Row) -> tuple[str, ...]:
-        """The paths that decided what the row says."""
+        """Paths that decided a row's value."""
         names = row.more.because
         if len(names) < 2:
             return self.sources(names[0]) if names else ()
         return tuple(dict.fromkeys([path for name in names for path in self.sources(name)]))
 
     def take(self, prefix: str) -> dict[str, Sourced]:
-        """The same, taken away."""
+        """Values below a prefix, removed from the run."""
         found = self.under(prefix)
         for name in found:
             del self.locals[prefix + name]
@@ -260,7 +260,7 @@ class Trainer(Run):
         return name in self.locals or key in self.reading.section(section)
 
     def is_written(self, name: str) -> bool:
-        """True if the file has it."""
+        """True if the file writes a name."""
         return self.path(name) in self.reading.places
 
     def is_decided(self, name: str) -> bool:
@@ -269,11 +269,11 @@ class Trainer(Run):
         return "." in name if one is None else one.decided
 
     def now(self, name: str) -> Any:
-        """A value; None where it cannot be known."""
+        """Current value; None if it cannot be known."""
         return self[name] if self.is_decided(name) else None
 
     def get(self, name: str, otherwise: Any) -> Any:
-        """The file's value, or another one where it has none."""
+        """File's value of a name; `otherwise` if absent."""
         return self.reading.get(name, otherwise)
 
     def path(self, name: str) -> str:
@@ -287,17 +287,17 @@ class Trainer(Run):
         return self.reading.get(self.path(name))
 
     def has_problem(self, problem: ProblemName) -> bool:
-        """True if there was such a problem."""
+        """True if a problem of this name was reported."""
         return any(one.kind is say.kinds[problem] for one in self.reading.problems)
 
     # The actions of the rows.
 
     def set(self, row: Row, value: Any) -> None:
-        """Record a value."""
+        """Record a row's value."""
         self.reading.resolve(row.target, value, *self.source_paths(row))
 
     def reset(self, row: Row, value: Any) -> None:
-        """Let another value stand for a written one, and say so."""
+        """Replace a written value and report it."""
         path, reading = row.target, self.reading
         if path in reading.places:
             why = words(self.version, row, self)
@@ -305,7 +305,7 @@ class Trainer(Run):
         self.let(row, value)
 
     def drop(self, row: Row, _: Any) -> None:
-        """Take a value away."""
+        """Remove a value."""
         self.locals.pop(row.target, None)
 
     def refuse(self, row: Row) -> None:
@@ -317,7 +317,7 @@ class Trainer(Run):
         self.reading.note(say.rejected(why=why, version=self.version), path)
 
     def report(self, row: Row, value: dict[str, Any]) -> None:
-        """Report a problem by its name."""
+        """Report a row's problem by name."""
         self.reading.note(getattr(say, row.target)(**value), self.path(row.more.at))
 
     def report_missing(self, row: Row, value: dict[str, Any]) -> None:
@@ -330,13 +330,13 @@ class Trainer(Run):
             wrong_kind(self.reading, row.more.at, self.reading.get(row.more.at), words(self.version, row, self))
 
     def leave_open(self, row: Row) -> bool:
-        """A value that cannot be known leaves its target open."""
+        """Mark a row's target as undecided."""
         if row.action == "set":
             self.reading.resolve(row.target, None, *self.source_paths(row), decided=False)
         return super().leave_open(row)
 
     def stop(self, row: Row) -> bool:
-        """Values of another kind: their section names them and ends; without one, the checks of their kinds do."""
+        """Handle values of an unexpected type: the section ends with a report."""
         if not self.blamed:
             return self.leave_open(row) if row.action == "set" else True
         first = self.blamed[0]
@@ -352,7 +352,7 @@ class Trainer(Run):
     # Classes that a section names by `type`; an argument is a name for the rows, `<part>.<argument>`.
 
     def choose(self, row: Row, value: dict[str, Any]) -> None:
-        """The class that a section names; its arguments are what is written, where no row above says otherwise."""
+        """Select the class that a section names, with its written arguments."""
         part = Part(**value)
         given = self.section_values(part.section)
         kind = self.locals.get(f"{row.target}.type") or given.get("type") or Sourced(None, (f"{part.section}.type",))
@@ -365,7 +365,7 @@ class Trainer(Run):
             self.locals.setdefault(f"{row.target}.{key}", one)
 
     def fill(self, row: Row, _: Any) -> None:
-        """The constructor's arguments in its order, with its defaults; a key that is none of them is reported."""
+        """Complete the arguments by the constructor's defaults; reports keys it does not take."""
         part, prefix = self.parts[row.target], f"{row.target}."
         given = self.take(prefix)
         given.pop("type", None)
@@ -383,7 +383,7 @@ class Trainer(Run):
         self.locals.update({prefix + key: one for key, one in given.items()})
 
     def complete(self, row: Row, _: Any) -> None:
-        """Report the arguments of a schedule that have no default, and are not there."""
+        """Report required arguments that are missing."""
         known = self.parts[row.target].known
         for key, default in () if known is None else known.arguments.items():
             name = f"{row.target}.{key}"
@@ -393,7 +393,7 @@ class Trainer(Run):
                 self.reading.note_missing(said, self.path(name))
 
     def record(self, row: Row, _: Any) -> None:
-        """Answer with the arguments as they stand."""
+        """Store the arguments as the section's result."""
         for key, one in self.under(f"{row.target}.").items():
             self.answer(f"resolved.{self.parts[row.target].under}.{key}", one)
 
@@ -403,7 +403,7 @@ class Trainer(Run):
         self.strange(taken, row.target, self.reading.section(row.target))
 
     def strange(self, taken: Taken, section: str, keys: Iterable[Any]) -> None:
-        """Report the keys of a section that a class does not take."""
+        """Report keys of a section that its class does not take."""
         for key in [one for one in keys if one not in taken.arguments]:
             self.foreign(taken, section, str(key))
 
@@ -414,7 +414,7 @@ class Trainer(Run):
         return {str(key): Sourced(value, (f"{section}.{key}",)) for key, value in self.reading.section(section).items()}
 
     def class_named(self, registry: str, section: str, kind: Any) -> Taken | None:
-        """The facts of a class; None for a name that has none, which is reported."""
+        """Facts of a registered class; None, with a report, if unknown."""
         reading, path = self.reading, f"{section}.type"
         classes: dict[str, dict[str, Any]] = reading.catalog["registry"][registry]
         if not isinstance(kind, str) and path in reading.places:
@@ -429,7 +429,7 @@ class Trainer(Run):
         return None if facts is None else Taken(facts["class"], facts["args"], facts["open"])
 
     def foreign(self, taken: Taken, section: str, key: str) -> None:
-        """Report a key that the class does not take, or takes and ignores."""
+        """Report a key that the class refuses or ignores."""
         reading, path = self.reading, f"{section}.{key}"
         reading.acceptance[path] = "ignored" if taken.open else "unknown"
         meant = suggest(key, taken.arguments)
@@ -439,5 +439,5 @@ class Trainer(Run):
         reading.note(said, path, on_key=True)
 
     def answer(self, path: str, one: Sourced) -> None:
-        """Record a value."""
+        """Record a value with its sources."""
         self.reading.resolve(path, one.value, *one.sources, decided=one.decided)

@@ -29,7 +29,7 @@ __all__ = ["NOTHING", "is_list", "prod", "suggest"]
 
 
 def check_callbacks(run: Trainer) -> None:
-    """Report callbacks without a class, and arguments that the constructors do not take."""
+    """Report callbacks of unknown classes and arguments that they do not take."""
     entries: list[Any] = run.reading.get("callbacks")
     for place, entry in enumerate(entries):
         kind: Any = entry.get("type") if is_mapping(entry) else ""
@@ -47,7 +47,7 @@ def check_callbacks(run: Trainer) -> None:
 
 
 def track_logits(run: Dynamic) -> None:
-    """`pynative/callback/max_logits_monitor.py:configure_max_logits_tracking`."""
+    """Apply `max_logits_monitor.py:configure_max_logits_tracking`."""
     kinds = {key: one.value for key, one in run.reading.settings.items() if key.startswith("callbacks[")}
     monitors = [key for key, kind in kinds.items() if key.endswith("].type") and kind == "MaxLogitsMonitor"]
     clips = run.get("optimizer.type", None) == "Muon" and run.get("optimizer.qk_clip_enabled", True)
@@ -80,7 +80,7 @@ def message(name: str, **facts: Any) -> Words:
 
 
 def raise_expected(name: str, **facts: Any) -> Any:
-    """Raise TypeError with a converter's message about a value that it cannot convert."""
+    """Raise TypeError with the converter's message for a wrong value."""
     raise TypeError(message(name, **facts))
 
 
@@ -90,12 +90,12 @@ def raise_undecided() -> Any:
 
 
 def is_known(value: Any) -> bool:
-    """True if a value is the file's own, and not what a placeholder will be."""
+    """True if a value is not a placeholder."""
     return not isinstance(value, Undecided)
 
 
 def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
-    """The value that `make` returns, or `otherwise` if it raises one of the errors of odd values (TOO_ODD)."""
+    """Result of `make`, or `otherwise` after an error that odd values cause."""
     try:
         return make()
     except TOO_ODD:
@@ -103,7 +103,7 @@ def try_or(make: Callable[[], Any], otherwise: Any = None) -> Any:
 
 
 def is_safe_pattern(pattern: str) -> bool:
-    """`TransformerConfig.validate_rule_target_pattern`: a short expression that no text makes slow."""
+    """True for a short regular expression without slow constructs."""
     import re
 
     part = r"(?:[^()\\]|\\.)*"

@@ -42,7 +42,7 @@ def switch_sections(reading: Reading) -> None:
 
 
 def switch_field(reading: Reading, name: str, value: Any, path: str) -> Any:
-    """True or False for what is written for a field of TransformerConfig; what stops the run is left open."""
+    """True or False for the value of a TransformerConfig switch; undecided if the run stops."""
     if value.__class__ is bool:
         return value
     if value is None and reading.catalog["types"][name] != "bool":
@@ -57,7 +57,7 @@ def switch_field(reading: Reading, name: str, value: Any, path: str) -> Any:
 
 
 def switch_unread(reading: Reading) -> None:
-    """Mark what is written for the model's switches that no field takes: of no effect, and of one form all the same."""
+    """Mark written switches that no field uses as ineffective."""
     for name, value in reading.section(reading.model).items():
         path = f"{reading.model}.{name}"
         known = value is None or value.__class__ is bool or isinstance(value, Undecided) or path in reading.switched
@@ -71,7 +71,7 @@ def is_written(reading: Reading, path: str) -> bool:
 
 
 def switch_test(rows: Rows, value_of: Callable[[str], Any]) -> str | None:
-    """The code's test of a switch, given the file's other values; TRUTH where no row fits, None where nothing asks."""
+    """Form in which the code tests a switch; None if nothing tests it."""
     for test, only_with, where in rows:
         if all(value_of(key) in words for key, words in where.items()):
             return test if not only_with or any(is_on(value_of(key)) for key in only_with) else None
@@ -84,7 +84,7 @@ def is_switch(reading: Reading, name: str) -> bool:
 
 
 def read_switch(reading: Reading, path: str, value: Any, test: str) -> bool | None:
-    """True if a written value switches on; a form that may mislead is reported, and None is a value that stops."""
+    """True if a value switches on, None if the run stops; reports misleading forms."""
     on = is_on(value, test)
     if on is None:
         wrong_kind(reading, path, value, say.true_or_false())
@@ -94,12 +94,12 @@ def read_switch(reading: Reading, path: str, value: Any, test: str) -> bool | No
 
 
 def report_form(reading: Reading, path: str, value: Any, *, on: bool) -> None:
-    """Report what is neither True nor False; an error if the text says the opposite of what it does."""
+    """Report a switch value that is neither True nor False."""
     wrong = on and isinstance(value, str) and value.strip().lower() in _READS_AS_FALSE
     said = say.value_truth(key=path, value=repr(value), truth=str(on), other=str(not on), version=reading.version)
     reading.note(said, path, severity="error" if wrong else None)
 
 
 def switch_setting(setting: Setting, value: Any, *, on: bool | None) -> Setting:
-    """A setting with what its value means, and the value itself as it was written."""
+    """Setting with a switch's meaning and its written value."""
     return setting._replace(value=on, decided=on is not None, raw=("null" if value is None else str(value),))

@@ -45,12 +45,12 @@ _STANDS_FOR = stand_ins("mindformers", "static")
 
 
 def minor_version(text: str) -> str:
-    """`1.9.0` as `1.9`; a development branch as it is named."""
+    """Version without its patch: `1.9` for `1.9.0`; branch names unchanged."""
     return text if text in NUMBERS else ".".join(text.lstrip("vr").split(".")[:2])
 
 
 def known_version(text: str, where: str = "--mindformers") -> str:
-    """`1.9` for `1.9`, `1.9.0`, `v1.9.0`, a branch by its name; UnreadableError for one that is not known."""
+    """Version name for texts such as `v1.9.0`; UnreadableError if unknown."""
     version = minor_of(text) or text.strip()
     if version not in KNOWN_VERSIONS:
         known = ", ".join(KNOWN_VERSIONS)
@@ -72,7 +72,7 @@ def static_version(asked: str | None) -> str:
 
 
 def static_catalog(version: str) -> dict[str, Any]:
-    """The facts of one of `STATIC_VERSIONS`."""
+    """Facts of one of `STATIC_VERSIONS`."""
     module = named_module(f"static_{version.replace('.', '_')}_compiled", __package__)
     return module.CATALOG
 
@@ -89,7 +89,7 @@ WRITTEN: Mapping[str, tuple[str, ...]] = {
 
 
 def target_of(version: str | None, dialect: str | None) -> tuple[str, str]:
-    """The version and the dialect to write, from those of them that are named."""
+    """Version and dialect to write, completed if only one is named."""
     usual_version, usual_dialect = default_target("mindformers")
     if version is not None:
         return version, dialect or target_dialect("mindformers", minor_version(version)) or usual_dialect
@@ -112,7 +112,7 @@ def dialect_and_version(
     tree: Callable[[], tuple[str, str] | None] = lambda: None,
     written: str | None = None,
 ) -> tuple[str, Chosen]:
-    """The dialect of a configuration's top-level mapping, and the version whose rules apply to it.
+    """Dialect of a configuration and the version whose rules apply.
 
     `tree` finds the source tree that the file belongs to; `written`: the version that accmap wrote the file for.
     """
@@ -127,7 +127,7 @@ def _version(
     tree: Callable[[], tuple[str, str] | None],
     written: str | None,
 ) -> Chosen:
-    """The version that is named, else the tree's, the header's, one that alone knows a key, or the usual one."""
+    """Version as requested, or from tree, header, distinctive keys or default."""
     if options.mindformers is not None:
         return Chosen(known_version(options.mindformers), "given")
     found = tree()

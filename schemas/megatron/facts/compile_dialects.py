@@ -21,6 +21,7 @@ FOLDER = Path(__file__).parents[1] / "dialects"
 
 
 def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
+    """Dialect content with the extracted argument facts merged in."""
     named = content.pop("facts", None)
     for of_extraction in ("sections", "tree", "presets"):
         content.pop(of_extraction, None)
@@ -35,7 +36,7 @@ def _with_facts(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def products() -> dict[str, str]:
-    """The compiled modules."""
+    """Text of the compiled modules by file name, for the generator."""
     files: dict[str, str] = {}
     signs: list[tuple[Any, ...]] = []
     for content in [_with_facts(load_table(path.read_text("utf-8"))) for path in sorted(FOLDER.glob("*.yaml"))]:
@@ -52,7 +53,7 @@ def products() -> dict[str, str]:
 
 
 def _preset_modules() -> dict[str, str]:
-    """The presets of a dialect by version, each a plain literal that is loaded for its files alone."""
+    """Text of the preset modules of a dialect by file name."""
     files: dict[str, str] = {}
     for path in sorted(FOLDER.glob("*-presets.json")):
         rows: list[tuple[str, list[str], Any]] = json.loads(path.read_text("utf-8"))
@@ -65,7 +66,7 @@ def _preset_modules() -> dict[str, str]:
 
 
 def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
-    """Name, versions, programs, values, own words, which versions take what, how many are read as others, bases.
+    """Compiled record by which files of a fork are recognized.
 
     Where `words` are named they alone are the fork's own: the others may be anybody's.
     """
@@ -105,7 +106,7 @@ def _option_words(one: dict[str, Any]) -> list[str]:
 
 
 def _masks(arguments: list[dict[str, Any]], order: list[str], usual: set[str]) -> dict[str, int]:
-    """Versions that take an option, or a choice of it that others do not, a bit each; usual words are left out."""
+    """Bit mask of versions for each distinctive option or choice."""
     masks: dict[str, int] = {}
     for one in arguments:
         held = one.get("versions", order)

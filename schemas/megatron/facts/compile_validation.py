@@ -36,12 +36,13 @@ class Row(NamedTuple):
 
 
 def read_rows() -> list[Row]:
-    """Every row of the table in order; ValueError where one is malformed."""
+    """All validation rows in order; ValueError for a malformed one."""
     sections = read_table(SOURCE)
     return [_validation_row(raw, section) for section in sections for raw in section["rows"]]
 
 
 def _validation_row(raw: dict[str, Any], section: dict[str, Any]) -> Row:
+    """Row record of a table entry; TableError if malformed."""
     actions = [action for action in ACTIONS if action in raw]
     extra = set(raw) - {*ACTIONS, "to", "when", "versions", "hardware", LINE}
     if len(actions) != 1 or extra or ("to" in raw) != (actions[0] in ("set", "respell", "let")):

@@ -64,7 +64,7 @@ class Change(NamedTuple):
 
 
 def extract(tree: str, functions: Sequence[str]) -> Extracted:
-    """The arguments that a tree's parser declares, and the digests of the functions that it has."""
+    """Arguments that a source tree's parser declares, and digests of its functions."""
     if not os.path.isfile(os.path.join(tree, "megatron", "training", "arguments.py")):
         raise ExtractionError(f"{tree} has no megatron/training/arguments.py")
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as wanted:
@@ -110,14 +110,14 @@ def facts_of_version(facts: fact_store.Facts, version: str) -> Extracted:
 
 
 def comparison_version(facts: fact_store.Facts, version: str, order: Sequence[str]) -> str | None:
-    """The version whose facts a new one is laid beside: its own, else those of the one before it."""
+    """Version to compare new facts with: the same one, else the one before."""
     if version in facts.versions:
         return version
     return next((name for name in reversed(order[: order.index(version)]) if name in facts.versions), None)
 
 
 def write(facts: fact_store.Facts) -> None:
-    """Write the facts, and all that is made of them."""
+    """Write the facts and regenerate everything derived from them."""
     with open(fact_store.PATH, "w", encoding="utf-8") as stream:
         stream.write(fact_store.text(facts))
     root = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))

@@ -51,12 +51,12 @@ def parser_of(megatron: str, package: str, trees: Sequence[str]) -> list[dict[st
 
 
 def parser_of_dataclass(package: str, target: str, tree: str, kept: Sequence[str]) -> list[dict[str, Any]]:
-    """Every argument of a parser that transformers makes of a dataclass."""
+    """Arguments of the parser that transformers builds from a dataclass."""
     return _run_parser_dump(["dataclass", package, target, os.path.abspath(tree), *kept])
 
 
 def of_sections(content: Mapping[str, Any], trees: Sequence[str]) -> list[dict[str, Any]]:
-    """Every option of a program whose file names its sections: the keys of its tree, then the fields of classes."""
+    """Options of a program from its configuration tree and the fields of its classes."""
     known = {one["dest"] for one in fact_store.read().of(str(content["base"]))}
     folders = tuple(f"{os.path.abspath(tree)}{below}" for tree in trees for below in ("", "/src"))
     found = list(tree_arguments(_file_in(folders, content["tree"]))) if "tree" in content else []
@@ -87,7 +87,7 @@ def _run_parser_dump(words: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def own_of(arguments: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The arguments that are not among the others, just as they are."""
+    """Arguments that are not equal to any of the others."""
     known = [_without_group(one) for one in others]
     return [fact_store.without_nothing(one) for one in arguments if _without_group(one) not in known]
 
@@ -103,7 +103,7 @@ def _without_group(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def facts_of_parser(content: Mapping[str, Any], version: str, found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The facts of a version, taken from all that its parser has."""
+    """Facts of a version, from all arguments of its parser."""
     if "alone" in content or "presets" in content:
         return [fact_store.without_nothing(one) for one in found]
     base = fact_store.read().of(base_of(content, version))
@@ -199,7 +199,7 @@ class Trees(NamedTuple):
     folders: tuple[str, ...]
 
     def module(self, name: str) -> tuple[str, ast.Module]:
-        """The path and the syntax of a module; ExtractionError where no tree has it."""
+        """Path and syntax tree of a module; ExtractionError if no source tree has it."""
         for folder in self.folders:
             below = os.path.join(folder, *name.split("."))
             for path in (f"{below}.py", os.path.join(below, "__init__.py")):
@@ -224,7 +224,7 @@ class _Classes:
         self.trees = trees
 
     def of(self, module: str, name: str) -> dict[str, Field]:
-        """The fields of a class as a module names it."""
+        """Fields of a class named in a module."""
         path, tree = self.trees.module(module)
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and node.name == name:
@@ -237,6 +237,7 @@ class _Classes:
         raise ExtractionError(f"{module} has no {name}")
 
     def _own(self, module: str, node: ast.ClassDef) -> dict[str, Field]:
+        """Fields of a dataclass with those of its bases."""
         found: dict[str, Field] = {}
         for base in reversed(node.bases):
             name = ast.unparse(base).partition("[")[0]
@@ -263,7 +264,7 @@ def _absolute_module(module: str, path: str, node: ast.ImportFrom) -> str:
 
 
 def _default(value: ast.expr | None) -> Any:
-    """A default that is a plain value, the name of a type of numbers; None for one that other code makes."""
+    """Plain default value; None for one that code computes."""
     if isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] == "field":
         value = next((one.value for one in value.keywords if one.arg == "default"), None)
     if value is None:
@@ -278,7 +279,7 @@ def _default(value: ast.expr | None) -> Any:
 
 
 def _fold_constant(value: ast.expr) -> Any:
-    """A constant, or a number that two of them make."""
+    """Constant, or the result of simple arithmetic on constants."""
     if isinstance(value, ast.BinOp) and type(value.op) in _OPERATIONS:
         left, right = _fold_constant(value.left), _fold_constant(value.right)
         return None if None in (left, right) else _OPERATIONS[type(value.op)](left, right)
@@ -289,7 +290,7 @@ def _fold_constant(value: ast.expr) -> Any:
 
 
 def tree_arguments(path: str) -> Iterator[dict[str, Any]]:
-    """The keys of a YAML that Hydra begins with, as options; what refers to another key has no default here."""
+    """Options for the keys of a Hydra configuration's YAML."""
     import yaml
 
     with open(path, encoding="utf-8") as stream:
@@ -297,6 +298,7 @@ def tree_arguments(path: str) -> Iterator[dict[str, Any]]:
 
 
 def _of_tree(tree: dict[str, object], before: str) -> Iterator[dict[str, Any]]:
+    """Option facts for each leaf of a configuration tree."""
     for key, value in tree.items():
         path = f"{before}{key}"
         if isinstance(value, dict) and value:
@@ -311,7 +313,7 @@ def _of_tree(tree: dict[str, object], before: str) -> Iterator[dict[str, Any]]:
 def arguments_of(
     trees: Trees, section: str, targets: Sequence[str], own: Sequence[str], known: set[str]
 ) -> Iterator[dict[str, Any]]:
-    """The fields below a section as options; one that an argument of Megatron-LM's says writes that one."""
+    """Options for the fields below a section; known ones write Megatron-LM's argument."""
     fields: dict[str, Field] = {}
     for target in targets:
         for field in trees.fields(target):
@@ -327,7 +329,7 @@ def arguments_of(
 def of_presets(
     content: Mapping[str, Any], version: str, megatron: str, tree: str, *, write: bool = False
 ) -> list[dict[str, Any]]:
-    """Megatron-LM's arguments by the names of their values, then what the presets and the program's code have beside.
+    """Megatron-LM's arguments under their value names, then keys only in presets or code.
 
     `write` puts the presets into their table, unchanged ones once for all versions.
     """
@@ -353,7 +355,7 @@ def of_presets(
 
 
 def _own_argument(key: str, default: object, dest: str, group: str) -> dict[str, Any]:
-    """A key of the program's own, with the default that its presets give it where that is a plain value."""
+    """Option fact for a program's own key, with its presets' default."""
     plain = default if isinstance(default, (int, float, str)) and "${" not in str(default) else None
     return _argument_facts(f"--{key}", dest, _KIND_OF.get(type(plain), _ANYTHING), plain, group)
 
@@ -367,7 +369,7 @@ def _value_kind(one: Mapping[str, Any]) -> str:
 
 
 def _presets_in(folder: str, folders: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The content of every YAML in some folders below one, by its path there."""
+    """Content of each preset YAML by path."""
     import yaml
 
     found: dict[str, dict[str, Any]] = {}
@@ -382,7 +384,7 @@ _HOLDERS = ("args", "params", "backend_args", "megatron_args", "cfg", "config")
 
 
 def _names_asked(folder: str) -> set[str]:
-    """The names that the code below a folder asks its arguments for: `args.NAME` and `getattr(args, "NAME", …)`."""
+    """Names that code reads from its arguments, such as `args.NAME`."""
     names: set[str] = set()
     for path in sorted(Path(folder).rglob("*.py")):
         for node in ast.walk(_parse_file(str(path))):
@@ -400,7 +402,7 @@ PresetRow: TypeAlias = "tuple[str, tuple[str, ...], dict[str, Any]]"
 
 
 def preset_table(path: str) -> list[PresetRow]:
-    """The rows of a table of presets: a path, the versions that have it so, its content."""
+    """Rows of a preset table: path, versions and content."""
     if not os.path.exists(path):
         return []
     with open(path, encoding="utf-8") as stream:
@@ -415,7 +417,7 @@ def presets_of(table: Sequence[PresetRow], version: str) -> dict[str, dict[str, 
 def preset_table_with(
     table: Sequence[PresetRow], version: str, read: Mapping[str, dict[str, Any]], order: Sequence[str]
 ) -> list[PresetRow]:
-    """The table with one version's presets, new or in place of what it said of it."""
+    """Preset table with one version's presets added or replaced."""
     rows = [(path, {one for one in versions if one != version}, content) for path, versions, content in table]
     for path, content in read.items():
         same = next((row for row in rows if row[0] == path and row[2] == content), None)
@@ -428,7 +430,7 @@ def preset_table_with(
 
 
 def preset_values(presets: Mapping[str, dict[str, Any]], path: str) -> dict[str, Any]:
-    """All that a preset sets, with what it extends."""
+    """All values of a preset, inherited ones included."""
     content = presets[path]
     found: dict[str, Any] = {}
     for name in content.get(EXTENDS, ()):

@@ -36,7 +36,7 @@ class Facts(NamedTuple):
     """Of each function (`path:name`) the digest by version; a version that has no such function is left out."""
 
     def of(self, version: str) -> list[dict[str, Any]]:
-        """The arguments of one version, in the order of its parser."""
+        """Arguments of one version in parser order."""
         return [
             {key: value for key, value in entry.items() if key != "versions"}
             for entry in self.arguments
@@ -44,12 +44,12 @@ class Facts(NamedTuple):
         ]
 
     def digests(self, version: str) -> dict[str, str]:
-        """The functions that a version has."""
+        """Digest of each function in a version."""
         return {name: held[version] for name, held in self.functions.items() if version in held}
 
 
 def read(path: str = PATH) -> Facts:
-    """The facts as they are authored."""
+    """Facts in an authored file."""
     with open(path, encoding="utf-8") as stream:
         content: dict[str, Any] = json.load(stream)
     order: list[str] = content["versions"]
@@ -77,12 +77,12 @@ def derived_dest(options: Sequence[str]) -> str:
 
 
 def without_nothing(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """The members that say something: None is what argparse has by itself."""
+    """Entry without members that are None, which is argparse's default."""
     return {key: value for key, value in entry.items() if value is not None}
 
 
 def text(facts: Facts) -> str:
-    """The file's text: one argument a line, below the group that the parser lists it in."""
+    """Text of the fact file: one argument a line, grouped."""
     lines = ["{", f'"versions": {json.dumps(facts.versions)},', '"arguments": [']
     runs: list[tuple[str, list[str]]] = []
     for entry in facts.arguments:
@@ -100,6 +100,7 @@ def text(facts: Facts) -> str:
 
 
 def _stored_row(entry: Mapping[str, Any], order: Sequence[str]) -> list[Any]:
+    """Compact list form of an argument's facts for the file."""
     named = ("options", "group", "versions", "type", "action", "default")
     told = {key: value for key, value in entry.items() if key not in named}
     if told["dest"] == derived_dest(entry["options"]):
@@ -122,7 +123,7 @@ def with_version(
     functions: Mapping[str, str],
     order: Sequence[str],
 ) -> Facts:
-    """The facts with one version's in them, new or in place of what they said of it; its parser's order is kept."""
+    """Facts with one version's arguments added or replaced."""
     versions = [one for one in order if one == version or one in facts.versions]
     rows = [{**entry, "versions": [v for v in entry["versions"] if v != version]} for entry in facts.arguments]
     at = 0
@@ -141,7 +142,7 @@ def with_version(
 def _with_digests(
     known: Mapping[str, Mapping[str, str]], version: str, functions: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
-    """The digests by function and version, one version's as they are now."""
+    """Digests by function and version, with one version's replaced."""
     digests = {name: {v: digest for v, digest in held.items() if v != version} for name, held in known.items()}
     for name, digest in functions.items():
         digests.setdefault(name, {})[version] = digest
@@ -167,7 +168,7 @@ def module_text(version: str, table: Sequence[dict[str, Any]]) -> str:
 
 
 def versions_text(table: Sequence[dict[str, Any]]) -> str:
-    """The source of the compiled module that says which versions know an option that not all of them know."""
+    """Source text of the module with the versions of options that not all versions have."""
     known: dict[str, set[str]] = {}
     for entry in table:
         for option in entry["options"]:
@@ -185,7 +186,7 @@ def versions_text(table: Sequence[dict[str, Any]]) -> str:
 
 
 def read_table() -> list[dict[str, Any]]:
-    """The authored table; ValueError where it lacks a version that there is."""
+    """Authored fact table; ValueError if a version is missing."""
     facts = read()
     missing = [version for version in VERSIONS if version not in facts.versions]
     if missing:
@@ -194,6 +195,7 @@ def read_table() -> list[dict[str, Any]]:
 
 
 def _argument_fact(entry: dict[str, Any]) -> ArgumentFact:
+    """Argument record of a stored entry."""
     choices = entry.get("choices")
     return ArgumentFact(
         tuple(entry["options"]),

@@ -144,7 +144,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds a stand-in for all but the standard library and the tree's own packages."""
 
     def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
-        """See the class."""
+        """Spec of a stand-in for modules that are not in the tree."""
         parts = tuple(fullname.split("."))
         if parts[0] in sys.stdlib_module_names or parts == ("megatron",) or parts[:2] in OWN:
             return None
@@ -155,18 +155,18 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> StandIn:
-        """See the class."""
+        """Stand-in module."""
         module = StandIn(spec.name)
         module.__file__ = f"/nowhere/{spec.name}"
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """There is nothing to run."""
+        """Do nothing: a stand-in has no code."""
         del module
 
 
 def prepare(tree: str, finder: Finder) -> None:
-    """Let what the tree itself holds be imported, and nothing else."""
+    """Make the tree's own modules importable, with stand-ins for all others."""
     warnings.simplefilter("ignore")
     Inherited.apply = Anything("apply")  # type: ignore[attr-defined]  # pyright: ignore
     if not hasattr(typing, "override"):
@@ -177,7 +177,7 @@ def prepare(tree: str, finder: Finder) -> None:
 
 
 def version_parser(tree: str) -> argparse.ArgumentParser:
-    """The parser that the tree builds."""
+    """Argument parser that the tree builds."""
     prepare(tree, Finder())
     from megatron.training import arguments  # type: ignore  # pyright: ignore
 
@@ -185,7 +185,7 @@ def version_parser(tree: str) -> argparse.ArgumentParser:
 
 
 def facts_of(parser: argparse.ArgumentParser) -> Iterator[dict[str, object]]:
-    """Every argument in the order in which the parser declares them, but for `--help`."""
+    """Facts of every argument in declaration order, except `--help`."""
     titles = {
         id(action): group.title or ""
         for group in parser._action_groups  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
@@ -198,6 +198,7 @@ def facts_of(parser: argparse.ArgumentParser) -> Iterator[dict[str, object]]:
 
 
 def _fact_of(action: argparse.Action, group: str) -> dict[str, object]:
+    """Facts of one argparse action."""
     kind, choices = type_of(action), action.choices
     if kind == "name" and choices is None and action.type is not None:
         choices = names_taken(action.type)  # type: ignore[arg-type]  # pyright: ignore
@@ -232,7 +233,7 @@ def type_of(action: argparse.Action) -> str | None:
 
 
 def guessed_type(convert: Callable[[str], object]) -> str:
-    """What a function makes of texts: numbers, some names and nothing else, or the text as it is."""
+    """Kind of values that a conversion function accepts: number, name or any text."""
     if _accepts_text(convert, "a text"):
         return "str"
     named = hasattr(convert, "__code__") and names_taken(convert)
@@ -243,7 +244,7 @@ def guessed_type(convert: Callable[[str], object]) -> str:
 
 
 def names_taken(convert: Callable[[str], object]) -> list[str]:
-    """The names that a callable takes, of the texts and enumerations that its code speaks of."""
+    """Names that a conversion function accepts, found in its code."""
     code = convert.__code__  # type: ignore[attr-defined]  # pyright: ignore
     texts: list[object] = []
     for held in code.co_consts:
@@ -265,7 +266,7 @@ def _accepts_text(convert: Callable[[str], object], text: str) -> bool:
 
 
 def plain(value: object) -> object:
-    """A value as JSON has it; ValueError where it is none."""
+    """Value in JSON form; ValueError if it has none."""
     if isinstance(value, enum.Enum):
         return value.name
     if isinstance(value, (list, tuple)):
@@ -276,7 +277,7 @@ def plain(value: object) -> object:
 
 
 def digests(tree: str, wanted: Sequence[str]) -> dict[str, str]:
-    """The digest of the code of each function that there is; comments, docstrings and layout do not count."""
+    """Digest of each function's code, without comments and layout."""
     by_file: dict[str, list[str]] = {}
     for one in wanted:
         path, _, name = one.partition(":")
@@ -324,7 +325,7 @@ class FeatureFinder(Finder):
     """Lets the packages' own features through."""
 
     def find_spec(self, fullname: str, *given: object) -> importlib.machinery.ModuleSpec | None:
-        """See the class."""
+        """Spec of a stand-in for a fork's feature modules."""
         package, _, rest = fullname.partition(".")
         if package in FEATURE_PACKAGES:
             real = any(f"{one}.".startswith(f"{rest}.") or rest.startswith(f"{one}.") for one in REAL_MODULES)
@@ -337,7 +338,7 @@ class BuiltError(Exception):
 
 
 def fork_parser(megatron: str, package: str, trees: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser as the package's own `parse_args` builds it."""
+    """Parser as the fork's own `parse_args` builds it."""
     built: list[argparse.ArgumentParser] = []
 
     def capture(self: argparse.ArgumentParser, *_: object, **__: object) -> None:
@@ -364,12 +365,12 @@ class ProviderFinder(Finder):
         self.package = package
 
     def find_spec(self, fullname: str, *given: object) -> importlib.machinery.ModuleSpec | None:
-        """See the class."""
+        """Spec of a stand-in for any module outside the provider's package."""
         return None if fullname.partition(".")[0] == self.package else super().find_spec(fullname, *given)
 
 
 def provider_parser(megatron: str, target: str, tree: str) -> argparse.ArgumentParser:
-    """Megatron-LM's parser with the arguments that a program's own function adds."""
+    """Megatron-LM's parser with a program's added arguments."""
     module, _, name = target.partition(":")
     prepare(megatron, ProviderFinder(module.partition(".")[0]))
     sys.path.insert(0, tree)
@@ -400,7 +401,7 @@ class DataclassFinder(Finder):
         self.loaded = {name.partition(".")[0] for name in sys.modules} | set(sys.stdlib_module_names)
 
     def find_spec(self, fullname: str, *_: object) -> importlib.machinery.ModuleSpec | None:
-        """See the class."""
+        """Spec of a stand-in for modules that a dataclass imports."""
         name = f"{fullname}."
         if fullname.partition(".")[0] in self.loaded or any(name.startswith(one) for one in self.kept):
             return None
@@ -410,7 +411,7 @@ class DataclassFinder(Finder):
         return spec
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """A stand-in that leads somewhere is a package."""
+        """Mark the stand-in as a package."""
         if module.__spec__ is not None:
             module.__path__ = module.__spec__.submodule_search_locations or []
 

@@ -51,7 +51,7 @@ class LogEntry(NamedTuple):
 
 
 def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagnostic, ...]]:
-    """The lines of the last arguments block, and what could not be read in it."""
+    """Entries of the last printed arguments block in a log, and problems reading it."""
     start, closed = _last_block(source)
     entries: list[LogEntry] = []
     problems: list[Diagnostic] = []
@@ -78,7 +78,7 @@ def block_entries(source: SourceText) -> tuple[tuple[LogEntry, ...], tuple[Diagn
 
 
 def _last_block(source: SourceText) -> tuple[int, int | None]:
-    """The line that starts the last block, and the one that ends it (None where the log breaks off)."""
+    """First and last line of the log's last arguments block; None if the log breaks off."""
     at = source.text.rfind(BLOCK_START)
     if at < 0:
         raise UnreadableError(diagnose(say.not_a_list(why=say.no_first_line()), source.name))
@@ -133,7 +133,7 @@ def read_log(source: SourceText, options: ReadOptions) -> Config:
 
 
 def logged_value(text: str, fact: ArgumentFact | None) -> Value:
-    """The value that was printed as `text`."""
+    """Value behind a printed text."""
     if text in _WORDS:
         return _WORDS[text]
     if text.startswith("torch."):
@@ -170,7 +170,7 @@ def _signal(number: float) -> Value:
 
 
 def _name(text: str, fact: ArgumentFact | None) -> str:
-    """An enumeration's `AttnBackend.auto` by its name, everything else as it stands."""
+    """Enumeration member's name without its class; other text unchanged."""
     head, dot, name = text.rpartition(".")
     if dot and head.isidentifier() and fact is not None and fact.choices and name in fact.choices:
         return name
@@ -178,6 +178,7 @@ def _name(text: str, fact: ArgumentFact | None) -> str:
 
 
 def _list_in_text(text: str) -> Value:
+    """List in a printed text; plain patterns, else item by item."""
     try:
         return pattern(text)
     except ValueError:
@@ -207,6 +208,7 @@ def _split_at_commas(body: str) -> list[str]:
 
 
 def _list_item(text: str) -> Value:
+    """Value of one printed list item: quoted text, enumeration name, number or word."""
     if text[:1] in "'\"" and text[-1:] == text[:1]:
         return text[1:-1]
     found = _ENUM.fullmatch(text)
@@ -217,7 +219,7 @@ def _list_item(text: str) -> Value:
 
 
 def _best_version(keys: set[str]) -> str:
-    """The version whose arguments fit: fewest of its own missing, most of the block's known."""
+    """Version whose arguments fit a printed block best."""
 
     def misfit(known: Catalog) -> int:
         own = set(known.by_dest)
@@ -231,7 +233,7 @@ _ESCAPED_IN_QUOTES = '"\\$`\n'
 
 
 def read_arguments(source: SourceText) -> tuple[Argument, ...]:
-    """The words of a plain or JSON argument list; UnreadableError where it is neither."""
+    """Words of a plain or JSON argument list; UnreadableError for other texts."""
     return json_words(source) if source.text.lstrip().startswith("[") else plain_words(source)
 
 
@@ -258,7 +260,7 @@ def plain_words(source: SourceText) -> tuple[Argument, ...]:
 
 
 def split_words(text: str) -> list[str] | None:
-    """The words of one line without places; None where a quote is not closed."""
+    """Words of one line; None if a quote is not closed."""
     from ...source import SourceText
 
     try:
@@ -268,6 +270,7 @@ def split_words(text: str) -> list[str] | None:
 
 
 def _read_word(source: SourceText, at: int) -> tuple[str, int]:
+    """One shell word of an argument list, and the position after it."""
     text = source.text
     size = len(text)
     parts: list[str] = []
@@ -299,6 +302,7 @@ def _read_word(source: SourceText, at: int) -> tuple[str, int]:
 
 
 def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
+    """Content of a double-quoted string, and the position after it."""
     text = source.text
     parts: list[str] = []
     at = start + 1
@@ -315,7 +319,7 @@ def _double_quoted(source: SourceText, start: int) -> tuple[str, int]:
 
 
 def _number_at(source: SourceText, at: int) -> tuple[str, int]:
-    """A number as it is written, and where it ends."""
+    """Number at a position as text, and the position after it."""
     text, end = source.text, at
     while end < len(text) and text[end] not in ",]" + _BLANK:
         end += 1
@@ -326,7 +330,7 @@ def _number_at(source: SourceText, at: int) -> tuple[str, int]:
 
 
 def json_words(source: SourceText) -> tuple[Argument, ...]:
-    """The strings of a JSON list, each with its place; a number counts as the text it is written as."""
+    """Strings of a JSON list with their places; numbers count as text."""
     from json import decoder
 
     # The function is not in the type stubs; it reads one JSON string from an offset.

@@ -23,7 +23,7 @@ _PART = "model_parallel:"
 
 
 def detect(source: SourceText) -> Input | None:
-    """Kind of argument file that a text is; None if it is not one."""
+    """Kind of argument file that a text is; None for other texts."""
     text = source.text
     start = text.lstrip()
     if BLOCK_START in text or BLOCK_END in text:
@@ -42,7 +42,7 @@ def detect(source: SourceText) -> Input | None:
 
 
 def _tree(text: str) -> Input | None:
-    """Kind of another program's YAML that a text is."""
+    """Kind of another program's YAML that a text is; None for other texts."""
     if f"\n{_PART}" in f"\n{text}" or _TARGET in text:
         from .yaml_launches import kind_of
 

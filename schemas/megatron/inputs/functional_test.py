@@ -67,6 +67,7 @@ class _Reader:
         self.unresolved: list[Unresolved] = []
 
     def read(self) -> Recipe:
+        """Recipe in the file: launch, words, environment and problems."""
         top = self.mapping(self.root(), "the file")
         model = top.get("MODEL_ARGS")
         if model is None:
@@ -99,6 +100,7 @@ class _Reader:
         return {} if node is None else {"GPUS_PER_NODE": _text_of_node(node)}
 
     def root(self) -> Any:
+        """Root node of the YAML; UnreadableError if it is invalid."""
         import yaml
 
         from ...yaml_reader.node import refuse_deep
@@ -133,6 +135,7 @@ class _Reader:
         return list(found.values())
 
     def argument(self, key: Any, node: Any, words: list[Argument]) -> None:
+        """Add the words of one MODEL_ARGS entry as the test driver would."""
         flag = _text_of_node(key)
         span = self.span(key)
         if type(node).__name__ == "MappingNode":
@@ -157,6 +160,7 @@ class _Reader:
         words.extend(values)
 
     def words(self, node: Any, index: int, *, again: bool) -> list[Argument]:
+        """Words of a value; an undecided one if it names variables without a value."""
         span = self.span(node)
         raw = _text_of_node(node)
         text, open_names = self.substitute(raw)
@@ -172,7 +176,7 @@ class _Reader:
         return [Argument(word, span) for word in found]
 
     def read_again(self, text: str) -> list[str] | None:
-        """The words that the driver and bash make of one value (0.13 and later)."""
+        """Words that the driver and bash make of a value from 0.13 on."""
         trimmed = split_words(text)  # `xargs` takes off quotes and doubled blanks
         if trimmed is None:
             return None
@@ -211,7 +215,7 @@ class _Reader:
         return "".join(parts), missing
 
     def world_size(self, env: Mapping[str, str | None]) -> int | None:
-        """Devices per node times nodes, as the driver hands them to torchrun; one node where its job does not say."""
+        """Number of devices: devices per node times nodes."""
         size = 1
         for name, default in (("GPUS_PER_NODE", GPUS_PER_NODE), ("NUM_NODES", 1)):
             text = env.get(name, self.options.variables.get(name, str(default)))

@@ -84,12 +84,12 @@ def is_experiment(text: str) -> bool:
 
 
 def experiment_of(source: SourceText, path: str, open_file: Callable[[str], SourceText]) -> Experiment:
-    """The launch of a configuration; UnreadableError where it has not the sections that its runner reads."""
+    """Launch in a FlagScale configuration; UnreadableError without its sections."""
     return _Reader(source, path, open_file).read()
 
 
 def experiment_of_launch(launch: Launch, open_file: Callable[[str], SourceText]) -> Experiment | None:
-    """The experiment that `run.py` starts with the overrides of its words; None for another program."""
+    """Experiment that `run.py` starts with overrides; None for other programs."""
     named: dict[str, str] = {}
     changes: list[Argument] = []
     words = iter(launch.arguments)
@@ -139,7 +139,7 @@ class _Reader:
         self.whole = self._compose(self._read(source))
 
     def read(self) -> Experiment:
-        """All of it."""
+        """Experiment in the file: launch, undecided words and problems."""
         train = self._section("train") if "experiment" in self.whole else self.whole
         sections: Tree = {}
         for name in _EXPERIMENT_SECTIONS:
@@ -173,7 +173,7 @@ class _Reader:
         return document.root
 
     def _compose(self, root: Node) -> Tree:
-        """The file, and that of its group `train` where its defaults name one: the later lies over the earlier."""
+        """Configuration tree with that of the `train` group merged in."""
         own = _tree_of_node(root, self.file)
         named = own.pop("defaults", None)
         order: list[Any] = named.value if isinstance(named, _Leaf) and is_list(named.value) else []
@@ -206,6 +206,7 @@ class _Reader:
     # What the runner makes of it.
 
     def _flatten(self, tree: Tree, words: list[Argument]) -> None:
+        """Add the words of a configuration tree: one option for each leaf."""
         for key, held in tree.items():
             if key in _NOT_WORDS:
                 continue
@@ -226,7 +227,7 @@ class _Reader:
                 words += [Argument(str(one), held.span) for one in (value if is_list(value) else [value])]
 
     def _value(self, value: Any, within: tuple[str, ...] = ()) -> tuple[Any, Words | None]:
-        """A value with those that it names in their places; why it is open, where one stands nowhere."""
+        """Value with references resolved, and the reason if one cannot be."""
         if is_list(value):
             found = [self._value(one, within) for one in value]
             return [one for one, _ in found], next((lacking for _, lacking in found if lacking), None)
@@ -261,7 +262,7 @@ class _Reader:
         return texts, {name: one.span for name, one in held.items()}
 
     def _devices(self, environment: Mapping[str, str | None]) -> int | None:
-        """Number of processes that the runner starts (`SSHTrainRunner.run`); None if their file is not here."""
+        """Number of processes that the runner starts; None if a host file is missing."""
         if "experiment" not in self.whole:
             return None
         asked = whole_number(self._text("experiment", "runner", "nproc_per_node"))
@@ -280,7 +281,7 @@ class _Reader:
 
 
 def _slots(line: str) -> int | None:
-    """The processes of a line of a host file; None for a remark and what is no such line."""
+    """Number of processes in a host file's line; None for other lines."""
     host, *rest = line.split() or ("#",)
     told = next((word[6:] for word in rest if word.startswith("slots=")), None)
     return None if host.startswith("#") else whole_number(told)
@@ -296,7 +297,7 @@ def _of_group(entry: object) -> str | None:
 
 
 def _change(word: Argument) -> tuple[list[str], _Leaf | None]:
-    """An override of hydra's: `a.b=value`, whose value is YAML's, or `~a.b`, which deletes; its path and its value.
+    """Path and value of a Hydra override `a.b=value`; None as value for `~a.b`.
 
     What reading cannot decide names a value that stands nowhere.
     """
@@ -322,6 +323,7 @@ def _tree_of_node(node: Node, file: str | None) -> Tree:
 
 
 def _tree_entries(node: Node, file: str | None) -> Iterator[tuple[str, Tree | _Leaf]]:
+    """Keys of a mapping node with subtree or leaf."""
     for key, child in node.items.items():
         if child.kind == "mapping":
             yield str(key), _tree_of_node(child, file)
@@ -333,7 +335,7 @@ def _tree_entries(node: Node, file: str | None) -> Iterator[tuple[str, Tree | _L
 
 
 def _lay(above: Tree, below: Tree) -> None:
-    """Put one tree over another, section by section."""
+    """Merge one tree over another, section by section."""
     for key, held in above.items():
         known = below.get(key)
         if isinstance(held, dict):
@@ -366,7 +368,7 @@ _PROCESSES = frozenset(("NPROC_PER_NODE", "NNODES"))
 def with_named_yaml(
     script: str | None, arguments: Sequence[Argument], open_file: Callable[[str], SourceText]
 ) -> tuple[Argument, ...]:
-    """The words of a launch, those of a file that it names in its place."""
+    """Words of a launch, with those of a named YAML file in its place."""
     words = tuple(arguments)
     if script is None or not script.startswith(_PROGRAM) or not words:
         return words
@@ -385,7 +387,7 @@ def with_named_yaml(
 
 
 def with_environment(launch: Launch, open_file: Callable[[str], SourceText]) -> Launch:
-    """The launch with what the `ENV` of its YAML sets beside what stands in the environment already.
+    """Launch with environment variables from the `ENV` of its YAML added.
 
     ms-swift's cli/main.py:parse_yaml_args, before it asks how many processes to start.
     """
@@ -412,7 +414,7 @@ def _names_a_file(words: Sequence[Argument]) -> bool:
 
 
 def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
-    """One option for each key, that of the training group last, as it is the one that counts."""
+    """One option for each key of a YAML, the training group's last."""
     root = read_yaml(source).root
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
@@ -427,6 +429,7 @@ def _words(source: SourceText, *, ray: bool) -> Iterator[Argument]:
 
 
 def _argument_values(node: Node, source: SourceText) -> Iterator[Argument]:
+    """Words for a node's value; a mapping becomes JSON."""
     if node.kind == "sequence":
         for entry in node.entries:
             yield from _argument_values(entry, source)
@@ -482,14 +485,14 @@ def has_section(text: str, name: str) -> bool:
 
 
 def kind_of(text: str) -> Literal["targets", "configuration"] | None:
-    """True if a text is such a dump, or what `--yaml-cfg` names."""
+    """Kind of argument tree that a text is: a dump of objects or a `--yaml-cfg` file."""
     if all(has_section(text, part) for part in _PARTS):
         return "configuration"
     return "targets" if any(mark in text for mark in _MARKS) else None
 
 
 def words_of(source: SourceText) -> tuple[Argument, ...]:
-    """The words of a dump; UnreadableError where it is no mapping."""
+    """Words of a dump of objects; UnreadableError if it is not a mapping."""
     root = read_yaml(source).root
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
@@ -508,7 +511,7 @@ def yaml_cfg_words(words: tuple[Argument, ...], open_file: Callable[[str], Sourc
 
 
 def configuration_of(source: SourceText) -> tuple[Argument, ...]:
-    """The words of such a file; UnreadableError where it is no mapping."""
+    """Words of a `--yaml-cfg` file; UnreadableError if it is not a mapping."""
     root = read_yaml(source).root
     if root is None or root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
@@ -528,6 +531,7 @@ def configuration_of(source: SourceText) -> tuple[Argument, ...]:
 
 
 def _of_mapping(node: Node, before: str) -> Iterator[Argument]:
+    """One `--path=value` word for each leaf of a mapping."""
     for key, value in node.items.items():
         path = f"{before}{key}"
         if path == f"model.{_INNER}" and value.kind == "mapping":
@@ -539,7 +543,7 @@ def _of_mapping(node: Node, before: str) -> Iterator[Argument]:
 
 
 def _text(node: Node) -> str:
-    """A field's value as one word: a function, type or enumeration by its own name, else as JSON writes it."""
+    """Field's value as one word: name of a function, type or enumeration, else JSON."""
     if node.kind == "mapping" and _TARGET in node.items:
         name, target = node.items.get(_NAME), node.items[_TARGET]
         return str((target if name is None else name).value).rpartition(".")[2]
@@ -555,7 +559,7 @@ def _text(node: Node) -> str:
 
 
 def words_with_overrides(words: tuple[Argument, ...], script: str = "") -> tuple[Argument, ...]:
-    """The words of a command line; where they change a recipe, with each `section.field=value` as an option.
+    """Command-line words with each `section.field=value` override as an option.
 
     All words of verl's programs are Hydra's overrides.
     """
@@ -569,7 +573,7 @@ def words_with_overrides(words: tuple[Argument, ...], script: str = "") -> tuple
 
 
 def _of_hydra(word: Argument) -> tuple[Argument, ...]:
-    """An override of Hydra's as options: `key=value`, `group=option`, `~key`; a word that is none as it stands.
+    """Options for a Hydra override; a word that is not one unchanged.
 
     hydra-core 1.3 grammar/OverrideParser.g4:override. What becomes of a deleted key its reader decides.
     """
@@ -592,6 +596,7 @@ def _of_hydra(word: Argument) -> tuple[Argument, ...]:
 
 
 def _option_of_override(word: Argument) -> Argument:
+    """Option word for an override with a dotted path; other words unchanged."""
     text = word.text
     for mark in _OPERATORS:
         text = text.removeprefix(mark)
@@ -638,7 +643,7 @@ def primus_run(
     open_file: Callable[[str], SourceText],
     is_there: Callable[[str], bool],
 ) -> PrimusRun:
-    """The words of an experiment; UnreadableError where it names no trainer, or a preset that is nowhere."""
+    """Run in a Primus experiment; UnreadableError without trainer or preset."""
     document = read_yaml(source)
     if document.root is None or document.root.kind != "mapping":
         raise UnreadableError(unread_yaml(source.name).problem)
@@ -654,7 +659,7 @@ def primus_run(
 
 
 def _primus_words(values: Tree, version: str) -> tuple[tuple[Argument, ...], tuple[Unresolved, ...]]:
-    """A word for each value that says more than the default; and those that reading cannot decide."""
+    """Words for values that differ from the defaults, and undecided ones."""
     from ..dialects import dialect_named
 
     dialect = dialect_named(f"{PRIMUS}-{version}")
@@ -693,7 +698,7 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _joined_leaf(held: Tree | _Leaf) -> tuple[_Leaf | None, Any]:
-    """The leaf of a value, or the first one below it, and the value with all that is below it."""
+    """First leaf at or below a value, and the value with everything below it."""
     if not isinstance(held, dict):
         return held, held.value
     parts = {key: _joined_leaf(one) for key, one in held.items()}
@@ -726,7 +731,7 @@ class _Presets:
         self.folder = _configs_above(path, is_there)
 
     def values(self, trainer: Tree) -> Tree:
-        """All that a trainer sets: its presets, the first one's values before the model's, then its own."""
+        """All values of a trainer: presets first, then its own."""
         found: Tree = {}
         if "config" in trainer:
             found = self.preset_of("modules", trainer, "config")
@@ -753,7 +758,7 @@ class _Presets:
         return self.read(f"{kind}/megatron/{name}", leaf.span, 0)
 
     def read(self, name: str, place: Span, depth: int) -> Tree:
-        """A preset by its path below `primus/configs`, with what it extends."""
+        """Values of a preset with those it extends."""
         name = os.path.normpath(name).replace(os.sep, "/")
         problem = diagnose(say.no_preset(name=name, path=f"{_CONFIGS}/{name}"), self.file, place)
         if depth == _DEEPEST or name.startswith("../"):
@@ -773,7 +778,7 @@ class _Presets:
         return self.with_bases(tree, None, name, depth, place)
 
     def tree_of(self, source: SourceText) -> Tree:
-        """The tree of a file, each value at its place there."""
+        """Configuration tree of a file with places."""
         root = read_yaml(source).root
         if root is None or root.kind != "mapping":
             raise UnreadableError(unread_yaml(source.name).problem)
@@ -782,7 +787,7 @@ class _Presets:
     def with_bases(
         self, tree: Tree, folder: str | None, name: str | None, depth: int, place: Span | None = None
     ) -> Tree:
-        """A tree over those that it extends: of an experiment in `folder`, or the preset `name`."""
+        """Configuration tree merged over those it extends."""
         own = self.with_variables(tree)
         held = own.pop(_EXTENDS, None)
         named = None if isinstance(held, dict) else held
@@ -806,7 +811,7 @@ class _Presets:
         }
 
     def value_of(self, value: Any) -> Any:
-        """A value as `_resolve_env` makes it: a text that a variable changes may become a number or a truth."""
+        """Value with variables filled in; text that one changes may become a number or boolean."""
         if is_list(value):
             return [self.value_of(one) for one in value]
         if not isinstance(value, str) or "${" not in value:
@@ -828,7 +833,7 @@ class _Presets:
 
 
 def _scalar_of(text: str) -> Any:
-    """A truth or a number, where a text is one; Primus' `_try_scalar`."""
+    """Number or boolean that a text is, else the text (Primus' `_try_scalar`)."""
     import re
 
     if text.lower() in ("true", "false"):
@@ -839,7 +844,7 @@ def _scalar_of(text: str) -> Any:
 
 
 def _configs_above(path: str, is_there: Callable[[str], bool]) -> str | None:
-    """The folder `primus/configs` of the checkout that a file stands in; None where it stands in none."""
+    """Folder `primus/configs` of the checkout around a file; None outside one."""
     folder = os.path.dirname(os.path.abspath(path))
     for _ in range(_FOLDERS_UP):
         if is_there(os.path.join(folder, _CONFIGS, "modules", "module_base.yaml")):
