@@ -79,6 +79,7 @@ class Evaluator:
         return found
 
     def _tokens(self, expression: str) -> list[str]:
+        """Tokens of an arithmetic expression."""
         tokens: list[str] = []
         at = 0
         end = len(expression.rstrip(" \t\n"))
@@ -121,12 +122,14 @@ class _Run:
         return False
 
     def comma(self) -> int:
+        """Value of the last of several expressions separated by commas."""
         found = self.assignment()
         while self.take(","):
             found = self.assignment()
         return found
 
     def assignment(self) -> int:
+        """Value of an assignment or a conditional expression; assigns unless the branch is skipped."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise ExpressionError(say.nests_too_deeply())
@@ -148,6 +151,7 @@ class _Run:
         return found
 
     def _target(self) -> tuple[str, str | None] | None:
+        """Variable name and subscript at the current position; None if there is no variable."""
         name = self.peek()
         if not (name[:1].isalpha() or name[:1] == "_"):
             return None
@@ -155,6 +159,7 @@ class _Run:
         return name, self._index()
 
     def _index(self) -> str | None:
+        """Subscript text at the current position; None if there is none."""
         if self.peek() != "[":
             return None
         level, start = 0, self.at + 1
@@ -167,6 +172,7 @@ class _Run:
         raise ExpressionError(say.syntax_error())
 
     def ternary(self) -> int:
+        """Value of `a ? b : c`; only the taken side has effects."""
         condition = self.binary(0)
         if not self.take("?"):
             return condition
@@ -181,6 +187,7 @@ class _Run:
         return yes if condition else no
 
     def binary(self, level: int) -> int:
+        """Value of binary operators from a precedence level on."""
         if level == len(_BINARY):
             return self.power()
         left = self.binary(level + 1)
@@ -200,6 +207,7 @@ class _Run:
         return left
 
     def power(self) -> int:
+        """Value of `a ** b`, wrapped to 64 bits."""
         base = self.unary()
         if not self.take("**"):
             return base
@@ -215,6 +223,7 @@ class _Run:
         return _to_int64(pow(base, exponent, 1 << 64))
 
     def unary(self) -> int:
+        """Value with prefix operators, `++` and `--` included."""
         operator = self.peek()
         if operator in ("+", "-", "!", "~"):
             self.depth += 1
@@ -235,6 +244,7 @@ class _Run:
         return self.postfix()
 
     def _step(self, target: tuple[str, str | None], operator: str, *, before: bool) -> int:
+        """Increment or decrement a variable; returns the value before or after."""
         old = self.owner.variable(*target) if self.live else 0
         new = _to_int64(old + (1 if operator == "++" else -1))
         if self.live:
@@ -242,6 +252,7 @@ class _Run:
         return new if before else old
 
     def postfix(self) -> int:
+        """Value of a parenthesis, number or variable, with a postfix operator."""
         token = self.peek()
         if token == "(":
             self.at += 1
@@ -262,6 +273,7 @@ class _Run:
         return self.owner.variable(*target) if self.live else 0
 
     def _operate(self, operator: str, left: int, right: int) -> int:
+        """Result of a binary operator in 64-bit arithmetic."""
         if operator in ("/", "%"):
             if right == 0:
                 if self.live:
@@ -301,7 +313,7 @@ def _to_int64(value: int) -> int:
 
 
 def _number(token: str) -> int:
-    """A number as bash takes it: digit by digit, wrapped to 64 bits, however long it is."""
+    """Number in bash syntax, wrapped to 64 bits."""
     base, digits = 10, token
     if "#" in token:
         base_text, _, digits = token.partition("#")

@@ -33,7 +33,7 @@ MOST_GIVEN = 100_000
 
 
 def _strings(fields: Sequence[Field]) -> list[str] | None:
-    """The words, or None where one of them is not known."""
+    """Words as strings; None if one is unknown."""
     found: list[str] = []
     for field in fields:
         string = field.string()
@@ -52,11 +52,13 @@ def _fail(_shell: Shell, _fields: list[Field], _place: Place) -> int | None:
 
 
 def _emit_unknown_output(shell: Shell, _fields: list[Field], place: Place) -> int | None:
+    """Write unknown output, for commands whose result depends on the machine."""
     shell.emit_unknown(place)
     return None
 
 
 def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `echo`: write the words, with escapes if asked for."""
     words = fields[1:]
     newline, escapes = True, False
     while words:
@@ -99,6 +101,7 @@ def _decode_escapes(text: str) -> str:
 
 
 def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `printf`: write formatted words, or assign them to a variable with `-v`."""
     import re
 
     words = fields[1:]
@@ -131,6 +134,7 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _format_words(shell: Shell, words: Sequence[Field], place: Place) -> Text:
+    """Text of a `printf` format applied to its words, repeated until all are used."""
     import re
 
     form = words[0].string()
@@ -159,6 +163,7 @@ def _format_words(shell: Shell, words: Sequence[Field], place: Place) -> Text:
 
 
 def _one_format(specification: str, value: Text, place: Place) -> Text:
+    """Text of one format specification for a value; unknown text if it cannot be computed."""
     import re
 
     if specification == "%s":
@@ -174,7 +179,7 @@ def _one_format(specification: str, value: Text, place: Place) -> Text:
 
 
 def _by_format(specification: str, string: str) -> str | None:
-    """A value as `printf` writes it; None for formats other than C's and two of bash's own."""
+    """Value in a `printf` format; None for unsupported formats."""
     import re
 
     kind = specification[-1]
@@ -194,6 +199,7 @@ def _by_format(specification: str, string: str) -> str | None:
 
 
 def _cd(shell: Shell, fields: list[Field], _place: Place) -> int | None:
+    """Builtin `cd`: change the working directory, which may become unknown."""
     words = [field for field in fields[1:] if field.string() not in ("-P", "-L", "-e", "--")]
     if len(words) > 1 and not any(field.split for field in words):
         return 1
@@ -224,6 +230,7 @@ def _pushd(shell: Shell, _fields: list[Field], _place: Place) -> int | None:
 
 
 def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
+    """Builtin `set`: change options and positional parameters."""
     words = fields[1:]
     options = set(shell.state.options)
     ended = False
@@ -246,6 +253,7 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 
 def _shift(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `shift`: drop positional parameters."""
     count = 1
     if len(fields) > 1:
         string = fields[1].string()
@@ -312,7 +320,7 @@ class _Declaration:
             self.shell.note(say.effect_unknown(text=text), self.place)
 
     def one(self, name: str, assignment: Assignment | None) -> None:
-        """Declares a variable, and gives it its value."""
+        """Declare a variable with its value."""
         shell, flags, state = self.shell, self.flags, self.shell.state
         if self._names_no_variable():
             return
@@ -340,7 +348,7 @@ class _Declaration:
         return self.command == "alias" or not self.flags.isdisjoint("fFp")
 
     def _keep_outer(self, name: str) -> None:
-        """A local variable: what its name held before waits for the function's end."""
+        """Save a variable's outer value, to be restored when the function ends."""
         state = self.shell.state
         local = self.command == "local" or (self.command in ("declare", "typeset") and "g" not in self.flags)
         if local and state.frames and name not in state.frames[-1]:
@@ -348,7 +356,7 @@ class _Declaration:
             state.variables[name] = Variable(exported=old is not None and old.exported)
 
     def _with_flags(self, variable: Variable, *, refers: bool) -> Variable:
-        """A variable with what the options say of it."""
+        """Variable with the attributes of the declaration's options."""
         flags, command = self.flags, self.command
 
         def has_flag(held: bool, flag: str) -> bool:
@@ -367,6 +375,7 @@ class _Declaration:
 
 
 def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `unset`: remove variables, functions or elements."""
     functions = references = False
     variables = shell.state.variables
     for field in fields[1:]:
@@ -385,7 +394,7 @@ def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _unset_item(shell: Shell, string: str, place: Place) -> None:
-    """`unset 'A[1]'`."""
+    """Remove an array element, as in `unset 'A[1]'`."""
     name, _, index = string.partition("[")
     name = shell.assignment_target(name, place) or ""
     variable = shell.variable(name)
@@ -402,6 +411,7 @@ def _unset_item(shell: Shell, string: str, place: Place) -> None:
 
 
 def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `eval`: run the joined words as code."""
     text = join_with_blanks(fields[1:], place)
     if text and text[0].doubt is not None:
         # Without its first word nothing is known of a command.
@@ -412,13 +422,14 @@ def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _run_text(shell: Shell, text: Text, place: Place) -> int | None:
-    """Code that was put together, run in this shell."""
+    """Run assembled text as code in this shell."""
     shell.state.status = 0
     shell.run_code(Code(place.source, text, place))
     return shell.state.status
 
 
 def _source(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `source`: run a file in this shell."""
     if len(fields) < 2:
         return 2
     path = fields[1].string()
@@ -461,6 +472,7 @@ def _exit(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _leave_loops(shell: Shell, fields: list[Field], _place: Place) -> int | None:
+    """Builtins `break` and `continue`: leave or restart loops."""
     if not shell.loops:
         return 0
     levels = 1
@@ -473,6 +485,7 @@ def _leave_loops(shell: Shell, fields: list[Field], _place: Place) -> int | None
 
 
 def _test(shell: Shell, fields: list[Field], _place: Place) -> int | None:
+    """Builtins `test` and `[`."""
     words = fields[1:]
     if fields[0].string() == "[":
         if not words or words[-1].string() != "]":
@@ -484,6 +497,7 @@ def _test(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 
 def _let(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `let`: evaluate arithmetic; status 1 if the last result is 0."""
     found = 0
     for field in fields[1:]:
         string = field.string()
@@ -515,6 +529,7 @@ class _ReadRequest(NamedTuple):
 
 
 def _read_request(fields: Sequence[Field]) -> _ReadRequest:
+    """Variables and options that a `read` command asks for."""
     names: list[str] = []
     options: dict[str, str] = {}
     waiting = [field.string() for field in fields]
@@ -535,6 +550,7 @@ def _read_request(fields: Sequence[Field]) -> _ReadRequest:
 
 
 def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `read`: take a line of input into variables."""
     asked = _read_request(fields[1:])
     options = asked.options
     given = shell.input.string()
@@ -553,7 +569,7 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _take_words(shell: Shell, asked: _ReadRequest, line: str, separators: str, place: Place) -> None:
-    """Give the words of a line to the array, or to the names, that `read` is asked for."""
+    """Assign a line's words to the variables or the array of a `read`."""
     if asked.array is not None:
         items: dict[int | str, Text] = {
             number: plain(word, place) for number, word in enumerate(_split(line, separators, 0))
@@ -566,6 +582,7 @@ def _take_words(shell: Shell, asked: _ReadRequest, line: str, separators: str, p
 
 
 def _read_unknown(shell: Shell, asked: _ReadRequest, place: Place) -> None:
+    """Set the variables of a `read` to unknown values."""
     for name in asked.targets():
         if not is_name(name):
             continue
@@ -607,6 +624,7 @@ def _split(line: str, separators: str, most: int) -> list[str]:
 
 
 def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `mapfile`: take all input lines into an array."""
     name = "MAPFILE"
     strip = False
     sure = True
@@ -633,6 +651,7 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _getopts(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `getopts`: parse the next option."""
     words = _strings(fields[1:3])
     if words is None or len(words) < 2:
         return None
@@ -658,7 +677,7 @@ def _offset_or_one(inner: str | None) -> int:
 
 
 def _set_option_value(shell: Shell, found: _Option, values: Sequence[Text], place: Place) -> None:
-    """OPTARG after a call of `getopts`; what it held stays at the end of the options alone."""
+    """Set OPTARG after a `getopts` call."""
     if isinstance(found.value, int):
         shell.assign("OPTARG", values[found.value], None, place=place)
     elif found.value is not None:
@@ -678,6 +697,7 @@ class _Option(NamedTuple):
 
 
 def _next_option(options: str, arguments: Sequence[str], at: int, offset: int) -> _Option:
+    """Next option for `getopts` from a position: letter, new position, value and status."""
     word = arguments[at - 1] if at <= len(arguments) else ""
     if not word.startswith("-") or word in ("-", "--"):
         return _Option("?", at + (word == "--"), status=1)
@@ -698,12 +718,13 @@ def _next_option(options: str, arguments: Sequence[str], at: int, offset: int) -
 
 
 def _variable_string(shell: Shell, name: str, otherwise: str) -> str | None:
-    """The text of a variable; None where it is not known."""
+    """Text of a variable, `otherwise` if unset; None if unknown."""
     variable = shell.variable(name)
     return otherwise if variable is None or variable.value is None else string_of(variable.value)
 
 
 def _command(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtins `command`, `builtin` and `exec`: run the words without functions."""
     words = fields[1:]
     name = fields[0].string()
     while words and (words[0].string() or "").startswith("-"):
@@ -723,7 +744,7 @@ def _command(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _which(shell: Shell, target: str | None, place: Place) -> int | None:
-    """`command -v`."""
+    """Result of `command -v`."""
     if target in TABLE or target in shell.state.functions:
         shell.emit(plain(f"{target}\n", place))
         return 0
@@ -738,6 +759,7 @@ def _type(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
+    """Builtin `shopt`: switch shell options."""
     words = _strings(fields[1:]) or []
     options = set(shell.state.options)
     for word in words:
@@ -748,7 +770,7 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
 
 
 def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    """A program whose output follows from what it is given."""
+    """Run an emulated program."""
     name = fields[0].string() or ""
     if name == "xargs" and len(fields) > 1:
         launchers.start(shell, fields, {}, shell.input, place)
@@ -772,6 +794,7 @@ def _program(shell: Shell, fields: list[Field], place: Place) -> int | None:
 
 
 def _run_small_program(shell: Shell, name: str, words: list[str], place: Place) -> int | None:
+    """Run an emulated program such as `sed` on words and input; its output is unknown if it cannot."""
     given = shell.input.string()
     if name == "sed" and len(words) > 1 and not words[-2].startswith("-"):
         *words, file = words  # an expression and the one file that it is for
@@ -791,7 +814,7 @@ def _run_small_program(shell: Shell, name: str, words: list[str], place: Place) 
 
 
 def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
-    """`cat FILE...`: what files of the tree hold, or the input."""
+    """Program `cat`: write known files or the input."""
     if words in ([], ["-"]):
         given = shell.input.string()
         if shell.input.text is None or (given is not None and len(given) > MOST_GIVEN):
@@ -811,7 +834,7 @@ def _cat(shell: Shell, words: Sequence[str], place: Place) -> int | None:
 
 
 def _realpath(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    """`realpath` and `readlink -f` of a file that was read: links aside, its absolute path."""
+    """Programs `realpath` and `readlink -f` for known files."""
     words = _strings(fields[1:]) or []
     paths = [word for word in words if not word.startswith("-")]
     options = {word for word in words if word.startswith("-")}

@@ -39,6 +39,7 @@ def extended_test(shell: Expander, condition: Condition) -> bool | None:
 
 
 def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
+    """Result of a binary test in `[[ ]]`; None if undecided."""
     operator = condition.operator
     left = shell.text(condition.left)
     string = string_of(left)
@@ -83,6 +84,7 @@ def _differs(left: Text, parts: list[tuple[str, bool]]) -> bool | None:
 
 
 def _matches_regex(shell: Expander, parts: list[tuple[str, bool]], subject: str, place: Place) -> bool | None:
+    """Result of `=~`; sets BASH_REMATCH."""
     import re
 
     expression = "".join([re.escape(text) if quoted else text for text, quoted in parts])
@@ -119,6 +121,7 @@ def unary(shell: Expander, operator: str, operand: Text) -> bool | None:
 
 
 def _is_set(shell: Expander, string: str) -> bool | None:
+    """Result of `-v`: True if a variable or element is set; None if undecided."""
     name, bracket, rest = string.partition("[")
     variable = shell.variable(name)
     if variable is None:
@@ -131,6 +134,7 @@ def _is_set(shell: Expander, string: str) -> bool | None:
 
 
 def _test_file(shell: Expander, letter: str, path: str) -> bool | None:
+    """Result of a file test; None if the path is unknown."""
     if path == "":
         return False
     full = shell.absolute(path)
@@ -167,7 +171,7 @@ def plain_test(shell: Expander, fields: list[Field]) -> int | None:
 
 
 def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tuple[bool | None, int]:
-    """The answer by the number of arguments, as POSIX defines it."""
+    """Result of a test by the number of arguments, as POSIX defines."""
     strings = list(map(string_of, words[start:end]))
     count = end - start
     if count < 2:
@@ -192,6 +196,7 @@ def _expression(shell: Expander, words: list[Text], start: int, end: int) -> tup
 
 
 def _parse_or(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
+    """Result of terms joined by `-o`, and the position after them."""
     if depth > 20:
         raise BadTestError
     left, at = _parse_and(shell, words, at, end, depth)
@@ -202,6 +207,7 @@ def _parse_or(shell: Expander, words: list[Text], at: int, end: int, depth: int)
 
 
 def _parse_and(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
+    """Result of terms joined by `-a`, and the position after them."""
     left, at = _parse_term(shell, words, at, end, depth)
     while at < end and string_of(words[at]) == "-a":
         right, at = _parse_term(shell, words, at + 1, end, depth)
@@ -210,6 +216,7 @@ def _parse_and(shell: Expander, words: list[Text], at: int, end: int, depth: int
 
 
 def _parse_term(shell: Expander, words: list[Text], at: int, end: int, depth: int) -> tuple[bool | None, int]:
+    """Result of one term of `test`, and the position after it."""
     if at >= end:
         raise BadTestError
     first = string_of(words[at])
@@ -234,6 +241,7 @@ def _negate_decided(answer: bool | None) -> bool | None:
 
 
 def _combine_decided(operator: str, left: bool | None, right: bool | None) -> bool | None:
+    """Result of `-o` or `-a` for two results that may be undecided."""
     stop = operator == "-o"
     if left is stop or right is stop:
         return stop
@@ -255,6 +263,7 @@ def _is_unary(string: str) -> bool:
 
 
 def _compare_operands(shell: Expander, left: Text, operator: str, right: Text) -> bool | None:
+    """Result of a binary operator in `test`; None if undecided."""
     first, second = string_of(left), string_of(right)
     if operator in _COMPARE and any(string is not None and not _is_number(string) for string in (first, second)):
         raise BadTestError
@@ -268,7 +277,7 @@ def _compare_operands(shell: Expander, left: Text, operator: str, right: Text) -
 
 
 def _half_known(shell: Expander, open_side: Text, operator: str, other: str | None) -> bool | None:
-    """A comparison of which one side at least is not known."""
+    """Result of a comparison with an unknown side; None unless the known part decides it."""
     equality = operator in ("=", "==", "!=") and other is not None
     if equality and _differs(open_side, [(other or "", True)]) is not None:
         return operator == "!="

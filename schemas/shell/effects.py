@@ -39,13 +39,13 @@ def target_of(shell: Session, name: str, operator: str) -> Target:
 
 
 def record_output(shell: Session, target: Target, printed: Sequence[Text]) -> None:
-    """A command has written its output."""
+    """Record that a command's output was written to a target."""
     text = tuple([piece for text in printed for piece in text])
     shell.leave(target.name, None if target.before is None else (*target.before, *text))
 
 
 def record_edits(shell: Session, name: str, fields: Sequence[Field], given: Text | None, place: Place) -> None:
-    """Record the effect of a program on the files that its words name."""
+    """Record the effect of a program on the files among its words."""
     action = _EDITORS.get(name)
     if action is None and name not in _RUNS_OTHERS:
         return
@@ -65,7 +65,7 @@ def record_edits(shell: Session, name: str, fields: Sequence[Field], given: Text
 
 
 def record_code(shell: Session, code: str, words: Sequence[str | None] = ()) -> None:
-    """Code of another language that writes: the files that it, or its command line, names may hold anything."""
+    """Record that code of another language may change the files that it names."""
     import re
 
     if re.search(_WRITING, code):
@@ -100,7 +100,7 @@ def _move_files(shell: Session, words: list[str | None], given: Text | None, pla
 
 
 def _tree(shell: Session, words: list[str | None], _given: Text | None, _place: Place) -> None:
-    """Programs that fill whole folders, or follow rules of their own."""
+    """Effect of programs that fill whole folders: their content becomes unknown."""
     if names := _operands(words):
         _whole(shell, names)
 
@@ -112,7 +112,7 @@ def _whole(shell: Session, names: Sequence[str]) -> None:
 
 
 def _sed(shell: Session, words: list[str | None], _given: Text | None, place: Place) -> None:
-    """`sed -i s/a/b/ FILE…`: the files as its replacement leaves them."""
+    """Effect of `sed -i` on its files."""
     asked = [word for word in words if _in_place(word)]
     rest = [word for word in words if word is not None and word not in asked]
     if not asked:
@@ -134,7 +134,7 @@ def _sed_replacement(before: Text | None, expression: list[str], place: Place) -
 
 
 def _edit_in_place(shell: Session, words: list[str | None], given: Text | None, place: Place) -> None:
-    """Editors whose language is their own, where they are asked to write in place."""
+    """Effect of editors that rewrite files in place: their content becomes unknown."""
     if any(_in_place(word) for word in words):
         _write_all_operands(shell, words, given, place)
 
@@ -239,7 +239,7 @@ class Launches:
         endless: bool,
         written: WrittenFiles,
     ) -> None:
-        """Keeps a launch. `endless` is a loop of which nobody knows how often it runs."""
+        """Record a launch; `endless` marks a loop with an unknown number of rounds."""
         spot = (id(place.source), place.start, place.end)
         firsts = self._firsts.get(spot, []) if loop or endless else []
         if firsts:
@@ -259,7 +259,7 @@ class Launches:
 
 
 def _differ(one: Started, other: Started) -> bool:
-    """True if two starts of one program are given something else: arguments, or variables."""
+    """True if two starts of one program differ in arguments or variables."""
     mine, theirs = one.arguments, other.arguments
     if len(mine) != len(theirs) or one.script != other.script:
         return True
@@ -274,6 +274,6 @@ def _differ(one: Started, other: Started) -> bool:
 
 
 def _word_or_why(field: Field) -> tuple[str | None, str]:
-    """A word, or the reason for which it is not known."""
+    """Word as a string, or the reason why it is unknown."""
     text = field.string()
     return text, "" if text is not None else doubt_reason(field)

@@ -43,7 +43,7 @@ _Char: TypeAlias = "tuple[str, Piece | Part]"
 
 
 def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Sequence[Part]]:
-    """The words that a word's braces make of it."""
+    """Words produced by brace expansion."""
     if not any(isinstance(part, Bare) and "{" in part.string and part.string != "{}" for part in parts):
         return [parts]
     flat: list[_Char] = []
@@ -63,6 +63,7 @@ def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Se
 
 
 def _expand_braces(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
+    """Character lists produced by brace expansion; recursive for nested braces."""
     spend(len(flat) // 8 + 1)
     found: list[list[_Char]] = [[]]
     done = at = 0
@@ -94,7 +95,7 @@ def _expand_braces(flat: list[_Char], spend: Callable[[int], None], depth: int) 
 
 
 def _opening_brace(flat: list[_Char], at: int, start: int) -> int | None:
-    """The next brace that may open; bash passes over a `{}` that the text starts with."""
+    """Position of the next brace that may open; a leading `{}` does not."""
     for place in range(at, len(flat)):
         if flat[place][0] == "{" and not (place == start and place + 1 < len(flat) and flat[place + 1][0] == "}"):
             return place
@@ -102,7 +103,7 @@ def _opening_brace(flat: list[_Char], at: int, start: int) -> int | None:
 
 
 def _closing_brace(flat: list[_Char], opened: int, spend: Callable[[int], None]) -> tuple[int | None, list[int]]:
-    """The closing brace, and the commas of its own level: a `}` before any comma or `..` is a letter."""
+    """Position of the closing brace, and of the commas on its level."""
     level = 0
     commas: list[int] = []
     sequence = False
@@ -143,7 +144,7 @@ def _sequence(inner: list[_Char], spend: Callable[[int], None]) -> list[list[_Ch
 
 
 def _between(first: str, last: str, step: int, spend: Callable[[int], None]) -> list[str]:
-    """The letters or numbers from one to another, upwards or downwards."""
+    """Letters or numbers of a brace sequence."""
     letters = first.isalpha()
     start, end = (ord(first), ord(last)) if letters else (int(first), int(last))
     spend(abs(end - start) // step)
@@ -155,6 +156,7 @@ def _between(first: str, last: str, step: int, spend: Callable[[int], None]) -> 
 
 
 def _assemble_parts(chars: list[_Char]) -> tuple[Part, ...]:
+    """Word parts rebuilt from expanded characters."""
     parts: list[Part] = []
     run: list[Piece] = []
 
@@ -183,7 +185,7 @@ def _assemble_parts(chars: list[_Char]) -> tuple[Part, ...]:
 
 
 def _join_adjacent(last: Piece, piece: Piece) -> Piece | None:
-    """Two pieces as one where they were written one behind the other."""
+    """Two text pieces as one if they are adjacent in the source."""
     if not (last.verbatim and piece.verbatim and last.place.source is piece.place.source):
         return None
     if last.place.end != piece.place.start:
@@ -213,7 +215,7 @@ class Field:
         """True if quotes protect a character in it that would make a pattern."""
 
     def string(self) -> str | None:
-        """The word, or None where it is not known."""
+        """Word as a string; None if unknown."""
         return None if self.split else string_of(tuple(self.pieces))
 
     def text(self) -> Text:
@@ -221,7 +223,7 @@ class Field:
         return tuple(self.pieces)
 
     def as_value(self) -> Text:
-        """The word as a value of its own; one that may split becomes loose."""
+        """Word as a value; one that may split is marked as loose."""
         if not self.split:
             return self.text()
         return tuple(
@@ -329,6 +331,7 @@ class Expander(Variables):
         return found
 
     def _word_fields(self, parts: Sequence[Part], place: Place) -> list[Field]:
+        """Fields of one word after expansion, splitting and file name matching."""
         builder = _Builder()
         assigns = 0
         for number, part in enumerate(parts):
@@ -356,6 +359,7 @@ class Expander(Variables):
         return builder.done
 
     def _double(self, builder: _Builder, part: Double) -> None:
+        """Add a double-quoted part to the fields; `"$@"` makes several."""
         if not part.parts:
             builder.open()
         for inner in part.parts:
@@ -370,6 +374,7 @@ class Expander(Variables):
                 builder.add(self._part_text(inner))
 
     def _add_unquoted(self, builder: _Builder, part: Part) -> None:
+        """Add an unquoted expansion to the fields, split at separators."""
         if isinstance(part, Parameter):
             if part.form in (":-", "-", ":+", "+") and self._split_operand(builder, part):
                 return
@@ -382,7 +387,7 @@ class Expander(Variables):
             self._split(builder, value)
 
     def _split_operand(self, builder: _Builder, part: Parameter) -> bool:
-        """`${X:-a "b c"}` outside quotes: the operand's own quotes decide how it splits."""
+        """Add the operand of an unquoted `${X:-…}`, split by its own quotes; False if not used."""
         if (
             part.operand is None
             or part.indirect
@@ -437,6 +442,7 @@ class Expander(Variables):
                 at = end + 1
 
     def _unsplit(self, builder: _Builder, text: Text) -> None:
+        """Add text to the current field without splitting."""
         for piece in text:
             field = builder.open()
             field.pieces.append(piece)
@@ -446,14 +452,14 @@ class Expander(Variables):
                 field.pattern = True
 
     def separators(self) -> str | None:
-        """The characters of IFS; None where they are not known."""
+        """Characters of IFS; None if unknown."""
         variable = self.state.variables.get("IFS")
         if variable is None or variable.value is None:
             return " \t\n"
         return string_of(variable.value)
 
     def _match_files(self, field: Field, place: Place) -> list[Field]:
-        """A field that is a file name pattern: what it matches in the tree, else nobody can know."""
+        """Fields for the files that a pattern matches; the pattern itself if that is unknown."""
         if not field.pattern or field.split:
             return [field]
         string = string_of(field.text())
@@ -472,7 +478,7 @@ class Expander(Variables):
         return [changed]
 
     def text(self, word: Word, *, assigned: bool = False) -> Text:
-        """A word where nothing is split: an assignment's value, a test's operand, a here-string."""
+        """Text of a word without splitting."""
         parts = word.parts
         if len(parts) == 1:
             part = parts[0]
@@ -502,7 +508,7 @@ class Expander(Variables):
         return tuple(pieces)
 
     def double_text(self, part: Double) -> Text:
-        """A double-quoted string as one text."""
+        """Text of a double-quoted string."""
         found: list[Piece] = []
         for inner in part.parts:
             if isinstance(inner, Quoted):
@@ -512,6 +518,7 @@ class Expander(Variables):
         return self._charge(found)
 
     def _joined_part(self, part: Part, *, quoted: bool) -> Text:
+        """Text of one part; several values are joined."""
         if isinstance(part, Parameter):
             values, listed = self.parameter(part, quoted=quoted)
             if not listed or len(values) == 1:
@@ -522,7 +529,7 @@ class Expander(Variables):
         return self._part_text(part)
 
     def pattern_parts(self, word: Word) -> list[tuple[str, bool]]:
-        """A word as a pattern: its characters, and whether they are quoted. Raises UndecidedError."""
+        """Word as pattern characters, each with True if quoted; UndecidedError if unknown."""
         found: list[tuple[str, bool]] = []
         for number, part in enumerate(word.parts):
             if isinstance(part, Bare):
@@ -541,6 +548,7 @@ class Expander(Variables):
     # Parts
 
     def _part_text(self, part: Part) -> Text:
+        """Text of a part other than a parameter."""
         if isinstance(part, Arithmetic):
             return self.arithmetic_text(part)
         if isinstance(part, Substitution):
@@ -554,7 +562,7 @@ class Expander(Variables):
         return self._joined_part(part, quoted=True)
 
     def arithmetic_text(self, part: Arithmetic) -> Text:
-        """`$((...))`."""
+        """Text of `$((…))`."""
         try:
             return plain(str(self.arithmetic(part)), part.place)
         except UndecidedError:
@@ -590,7 +598,7 @@ class Expander(Variables):
         return (*found, *cut(text, done, len(string))) if done else text
 
     def _home(self, prefix: str, place: Place) -> Text | None:
-        """The directory of `~`, `~+` and `~user`; None if the text stays as it is."""
+        """Directory of `~`, `~+` or `~user`; None if the text is kept."""
         if prefix == "~":
             home = self.variable("HOME")
             if home is not None and home.value is not None:
@@ -641,7 +649,7 @@ class Expander(Variables):
         return with_expansion(found, place)
 
     def _indirect(self, part: Parameter) -> tuple[str | Text, Word | None]:
-        """The name and subscript that `${!name}` stands for, or its value where there is no such name."""
+        """Name and subscript behind `${!name}`, or the resulting value."""
         name, index, place = part.name, part.subscript, part.place
         held = self.state.variables.get(name)
         if held is not None and held.reference and held.value and index is None:
@@ -659,7 +667,7 @@ class Expander(Variables):
         return found
 
     def _scalar(self, name: str, index: Word | None, place: Place) -> Text | None:
-        """A parameter's value; None where it is unset."""
+        """Value of a parameter; None if unset."""
         if index is None:
             return self.value_of(name, place)
         variable = self.variable(name)
@@ -668,6 +676,7 @@ class Expander(Variables):
         return self.element(variable, index, place)
 
     def _keys(self, name: str, subscript: str, place: Place, *, quoted: bool) -> tuple[list[Text], bool]:
+        """Keys of an array, and True if they form a list."""
         variable = self.variable(name)
         if variable is None or (variable.items is None and variable.value is None):
             return [], True
@@ -685,6 +694,7 @@ class Expander(Variables):
     def _many(
         self, part: Parameter, name: str, index: Word | None, sign: str, *, quoted: bool
     ) -> tuple[list[Text], bool]:
+        """Values of `$@`, `$*` or an array with an operator applied, and True if they form a list."""
         place, form = part.place, part.form
         if index is None:
             values = self._positional_parameters(place, form)
@@ -713,7 +723,7 @@ class Expander(Variables):
         return ([self._join_star(values, place)], False) if sign == "*" and quoted else (values, True)
 
     def _positional_parameters(self, place: Place, form: str) -> list[Text]:
-        """The positional parameters; `not_given` notes where the script asks for them and was given none."""
+        """Positional parameters; notes if the script was given none."""
         values = list(self.state.positional)
         if form == "length":
             return values
@@ -757,6 +767,7 @@ class Expander(Variables):
     def _slice(
         self, part: Parameter, values: list[Text], numbers: Sequence[int | str], *, positional: bool
     ) -> list[Text] | None:
+        """Values of `${X[@]:offset:length}`; None if undecided."""
         try:
             assert part.operand is not None
             offset = self._number(part.operand)
@@ -787,7 +798,7 @@ class Expander(Variables):
             raise Discard from None
 
     def _operand_taken(self, part: Parameter) -> bool | None:
-        """True if `${X:-word}` and its like take their operand; None where that is not known."""
+        """True if a parameter's form uses its operand; None if undecided."""
         subscript = None if part.subscript is None else part.subscript.literal()
         if part.name in ("@", "*") or subscript in ("@", "*"):
             return None
@@ -795,6 +806,7 @@ class Expander(Variables):
         return self._takes_operand(part.form, value)
 
     def _takes_operand(self, form: str, value: Text | None) -> bool | None:
+        """True if `${X:-word}` and similar forms use their operand; None if undecided."""
         if value is None:
             absent: bool | None = True
         elif form[0] == ":":
@@ -807,6 +819,7 @@ class Expander(Variables):
         return absent
 
     def _form_value(self, part: Parameter, name: str, index: Word | None) -> Text:
+        """Value of a parameter with an operator such as `:-`, `=` or a length."""
         place, form = part.place, part.form
         value = self._scalar(name, index, place)
         if form == "length":
@@ -851,7 +864,7 @@ class Expander(Variables):
         return unknown_text(self.undecided_reason or say.expansion_undecided(), place)
 
     def _trimmed_end(self, part: Parameter, value: Text) -> Text | None:
-        """A literal prefix or suffix can be removed from a known end of a value that is otherwise not known."""
+        """Value with a literal prefix or suffix removed, although another part is unknown."""
         assert part.operand is not None
         try:
             parts = self.pattern_parts(part.operand)
@@ -891,7 +904,7 @@ class Expander(Variables):
         return min(start, size), min(max(end, start), size)
 
     def _replace_pattern(self, part: Parameter, string: str) -> str:
-        """`${X/p/r}`."""
+        """Text of `${X/pattern/text}`."""
         assert part.operand is not None
         parts = self.pattern_parts(part.operand)
         anchor = ""
@@ -923,7 +936,7 @@ class Expander(Variables):
 
 
 def shell_quoted(string: str) -> str:
-    """The string in single quotes, as `${X@Q}` gives it."""
+    """Text in single quotes, as `${X@Q}` produces."""
     return "'" + string.replace("'", "'\\''") + "'"
 
 
@@ -948,7 +961,7 @@ def _assignment_end(string: str) -> int:
 
 
 def _tilde_starts(string: str, at: int, *, first: bool) -> list[int]:
-    """Places of tildes that bash expands in an assignment's value: at its beginning, and behind colons."""
+    """Positions of tildes that bash expands in an assignment."""
     found = [at] if first and string.startswith("~", at) else []
     while (at := string.find(":~", at)) >= 0:
         at += 1
@@ -957,6 +970,7 @@ def _tilde_starts(string: str, at: int, *, first: bool) -> list[int]:
 
 
 def _is_empty(value: Text) -> bool | None:
+    """True if a value is empty; None if undecided."""
     string = string_of(value)
     if string is not None:
         return not string
@@ -968,7 +982,7 @@ def _is_empty(value: Text) -> bool | None:
 
 
 def _may_match(string: str, *, extended: bool) -> bool:
-    """True if a file name pattern could match a file. Formulas such as `([0]*3+[1]*58)` and options cannot."""
+    """True if a pattern could match a file, not a formula or option."""
     if "[" in string and not ("]" in string or "*" in string or "?" in string):
         return False
     first = min([at for at in (string.find(char) for char in "*?[") if at >= 0], default=0)

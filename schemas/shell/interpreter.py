@@ -82,11 +82,11 @@ class Questions:
         return None
 
     def name(self, place: Place) -> str:
-        """The name by which `--branch` gives the condition at a place."""
+        """Name of a condition for `--branch`."""
         return str(place.line()) if place.source is self.script else _place_name(place)
 
     def reason(self, place: Place) -> Words:
-        """The reason for which something is not known that a condition decides."""
+        """Reason why a condition cannot be decided."""
         key = self.name(place)
         if key not in self.met:
             return say.what_line_does(line=key)
@@ -115,7 +115,7 @@ class Input:
         self.text = text
 
     def string(self) -> str | None:
-        """The whole input where it is known."""
+        """Whole input as a string; None if unknown."""
         return None if self.text is None else string_of(self.text)
 
 
@@ -151,12 +151,13 @@ class Shell(Expander):
         """Where the last `cd` leads, whether that folder is known to exist or not."""
 
     def perform(self, assignment: Assignment, *, export: bool = False) -> None:
-        """Performs `name=value` and its like."""
+        """Perform an assignment."""
         outer, self.not_given = self.not_given, self.code_own
         self._assign_value(assignment, export=export)
         self.not_given = outer
 
     def _assign_value(self, assignment: Assignment, *, export: bool) -> None:
+        """Assign a word or array to a variable or element."""
         name, index, value = assignment.name, assignment.subscript, assignment.value
         if not isinstance(value, Word):
             self._assign_array(value, assignment)
@@ -169,6 +170,7 @@ class Shell(Expander):
         self.assign(name, text, key, place=assignment.place, append=assignment.append, export=export)
 
     def _assign_array(self, elements: Sequence[Element], assignment: Assignment) -> None:
+        """Assign the elements of an array literal."""
         place = assignment.place
         name = self.assignment_target(assignment.name, place)
         if name is None:
@@ -255,7 +257,7 @@ class Shell(Expander):
                 self.execute(item.command)
 
     def run_in_subshell(self, action: Callable[[], None]) -> int | None:
-        """Runs something in a subshell: its changes are lost, its status is given."""
+        """Status of an action whose changes are discarded."""
         ended = self.ended
         with Holding(self, state=self.state.copy(), loops=0):
             try:
@@ -270,7 +272,7 @@ class Shell(Expander):
             return self.state.status
 
     def execute(self, command: Command) -> None:
-        """Runs one command."""
+        """Run one command."""
         self.place = command.place
         self.spend(1)
         kind = type(command)
@@ -292,7 +294,7 @@ class Shell(Expander):
             raise Exit(self.state.status)
 
     def _execute_guarded(self, command: Command, last: bool = False) -> None:
-        """Runs a command of which the status is looked at, so that `set -e` does not end the script."""
+        """Run a command whose failure does not end the script under `set -e`."""
         with Holding(self, guarded=self.guarded + (not last)):
             self.execute(command)
 
@@ -308,7 +310,7 @@ class Shell(Expander):
         return self.questions.answer(place, self.undecided_reason)
 
     def either(self, place: Place, *ways: Callable[[], None] | None) -> None:
-        """Walks several ways of which one will be taken, and joins what comes of them."""
+        """Run several possible ways from the same state and join the results."""
         start = self.state
         ends: list[State] = []
         outputs: list[list[Text]] = []
@@ -354,7 +356,7 @@ class Shell(Expander):
             self.state = join_states(ends, self.questions.reason(place), place)
 
     def _wait(self, ways_out: list[tuple[Stop, State]], place: Place | None = None) -> None:
-        """Keeps the states in which a function or a loop may be left, for where it is left to."""
+        """Keep states in which a function or loop may end, until it does."""
         if ways_out and place is not None:
             self.why_left = self.questions.reason(place)
         for stop, state in ways_out:
@@ -373,6 +375,7 @@ class Shell(Expander):
             self.out.append(hole(self.questions.reason(place), place))
 
     def _and_or(self, command: AndOr) -> None:
+        """Run commands joined by `&&` and `||`; both ways if a status is unknown."""
         self.undecided_reason = NOTHING
         self._execute_guarded(command.first)
         place = command.first.place
@@ -399,6 +402,7 @@ class Shell(Expander):
     # Compound commands
 
     def _pipeline(self, command: Pipeline) -> None:
+        """Run a pipeline and set its status."""
         if len(command.commands) == 1:
             self._execute_guarded(command.commands[0])
         else:
@@ -427,6 +431,7 @@ class Shell(Expander):
         return [*statuses, self.run_in_subshell(lambda: self.execute(last))]
 
     def _if(self, command: If, number: int = 0) -> None:
+        """Run an `if` from a clause on; both ways if its condition is unknown."""
         if number == len(command.clauses):
             self.state.status = 0
             self.run(command.otherwise)
@@ -453,6 +458,7 @@ class Shell(Expander):
         self._alternatives(command, subject, 0)
 
     def _alternatives(self, command: Case, subject: Text, number: int) -> None:
+        """Run a `case` from a clause on; both ways if a match is unknown."""
         string = string_of(subject)
         for at in range(number, len(command.clauses)):
             clause = command.clauses[at]
@@ -479,6 +485,7 @@ class Shell(Expander):
         self.state.status = 0
 
     def _case_matches(self, word: Word, string: str | None) -> bool | None:
+        """True if a pattern matches the subject; None if undecided."""
         try:
             parts = self.pattern_parts(word)
             if string is None:
@@ -504,7 +511,7 @@ class Shell(Expander):
         question: Place | None = None,
         until: bool = False,
     ) -> None:
-        """Runs `body` while `rounds` says True; None means that nobody can know.
+        """Run a loop whose `rounds` tells if another round follows; None means unknown.
 
         `finite` is a loop over words that are known: it goes on where it may have been left, too. `question` is
         where a condition stands that `--branch` may settle: such a loop goes round once.
@@ -531,7 +538,7 @@ class Shell(Expander):
         question: Place | None,
         until: bool,
     ) -> None:
-        """The rounds of a loop; `ends` takes the states in which it may end."""
+        """Run the rounds of a loop; `ends` collects the states in which it may end."""
         status: int | None = 0
         for count in range(MOST_ITERATIONS + 1):
             going, once = rounds(), None
@@ -566,12 +573,12 @@ class Shell(Expander):
         raise Exit(None)
 
     def _rejoin(self, states: list[State], place: Place) -> State:
-        """One of the states in which a loop goes on or ends."""
+        """One state for several in which a loop continues or ends."""
         reason = self.why_left or say.loop_at(line=place.line())
         return states[0] if len(states) == 1 else join_states(states, reason, place)
 
     def _round(self, body: Sequence[Item], *, gone: bool) -> tuple[list[State], list[State]]:
-        """Runs a loop's body once: the states in which the loop goes on, and those in which it is left."""
+        """Run a loop's body once; returns the states that continue and those that leave."""
         on: list[State] = []
         stopped: Stop | None = None
         waits: Stop | None = None
@@ -595,7 +602,7 @@ class Shell(Expander):
         return on, off
 
     def _uncertain(self, body: Sequence[Item], place: Place) -> None:
-        """A loop of which nobody knows how often it runs: its body may change things any number of times."""
+        """Run a loop's body that may run any number of times."""
 
         def way() -> None:
             try:
@@ -624,6 +631,7 @@ class Shell(Expander):
         self._loop(rounds, command.body, command.place, question=question, until=command.until)
 
     def _for(self, command: For) -> None:
+        """Run a `for` or `select` loop over words."""
         if command.words is None:
             values = list(self.state.positional)
         else:
@@ -651,7 +659,7 @@ class Shell(Expander):
         self._loop(rounds, command.body, command.place, finite=sure)
 
     def _would_fill(self, command: For) -> None:
-        """Mark the variables that a loop over the script's own arguments would fill, if there were any."""
+        """Mark variables that a loop over absent script arguments would set."""
         inside: list[object] = [command.body]
         while inside:
             one = inside.pop()
@@ -664,6 +672,7 @@ class Shell(Expander):
                 inside.extend(one)  # pyright: ignore[reportUnknownArgumentType]
 
     def _arithmetic_for(self, command: ArithmeticFor) -> None:
+        """Run a `for ((…))` loop."""
         self._arithmetic_step(command.first)
         first = True
 
@@ -714,6 +723,7 @@ class Shell(Expander):
         self.state.status = 0
 
     def _redirect(self, command: Redirected) -> None:
+        """Run a command with redirections."""
         found = self.given_input(command.redirects)
         with Holding(self, input=found or self.input):
             opens, target = self._opens(command.redirects)
@@ -725,7 +735,7 @@ class Shell(Expander):
     # Simple commands
 
     def given_input(self, redirects: Sequence[Redirect]) -> Input | None:
-        """Standard input that redirections give; None if they give none."""
+        """Standard input from redirections; None without any."""
         found: Input | None = None
         for redirect in redirects:
             if redirect.operator not in ("<", "<<", "<<-", "<<<", "<>") or redirect.descriptor not in ("", "0"):
@@ -759,7 +769,7 @@ class Shell(Expander):
         return tuple([piece for text in printed for piece in text])
 
     def _opens(self, redirects: Sequence[Redirect]) -> tuple[bool, Target | None]:
-        """True if no redirection certainly fails, so that bash runs the command, and the file that its output fills."""
+        """True unless a redirection certainly fails, and the output's target."""
         target: Target | None = None
         for redirect in redirects:
             word = redirect.target
@@ -806,7 +816,7 @@ class Shell(Expander):
             )
 
     def _run_diverted(self, redirects: Sequence[Redirect], target: Target | None, run: Callable[[], None]) -> None:
-        """Runs something with its output where redirections put it."""
+        """Run an action with redirected output."""
         if not _diverts(redirects):
             run()
             return
@@ -848,7 +858,7 @@ class Shell(Expander):
             self.state.restore(kept)
 
     def call(self, function: Function, arguments: list[Text]) -> None:
-        """Calls a function."""
+        """Call a function."""
         code, positional, own = function.code, self.state.positional, self.state.own
         source = self.name if code.source is self.home else code.source.name
         names = [*self.function_names, function.name]
@@ -865,7 +875,7 @@ class Shell(Expander):
                     self.state.frames = self.state.frames[:-1]
 
     def _run_until_return(self, action: Callable[[], None], source: str, name: str, place: Place) -> None:
-        """Runs a function or a sourced file up to where it returns, or may have returned."""
+        """Run a function or sourced file until it returns."""
         with Holding(self, sources=[*self.sources, source], returned=[*self.returned, []]):
             try:  # noqa: SIM105 - contextlib is not imported on the lint path
                 action()
@@ -877,12 +887,12 @@ class Shell(Expander):
                 self.state = join_states([*early, self.state], reason, place)
 
     def emit(self, text: Text) -> None:
-        """Writes to standard output, where somebody looks at it."""
+        """Write to standard output, if it is recorded."""
         if self.out is not None:
             self.out.append(text)
 
     def emit_unknown(self, place: Place, reason: Words | None = None) -> None:
-        """Writes something that is not known."""
+        """Write unknown output."""
         if self.out is not None:
             self.emit(hole(reason or say.program_prints(), place))
 
@@ -906,7 +916,7 @@ class Shell(Expander):
     # Other files and strings of code
 
     def run_file(self, path: str, place: Place) -> bool:
-        """Runs a file in this shell, as `source` does; False where it cannot be read."""
+        """Run a file in this shell; False if it cannot be read."""
         code = self.code_in(path, place)
         if code is None:
             return False
@@ -932,7 +942,7 @@ class Shell(Expander):
         *,
         elsewhere: bool = False,
     ) -> None:
-        """Runs a file (by path) or code in a shell of its own.
+        """Run a file or code in a shell of its own; `elsewhere` is another machine.
 
         A shell `elsewhere`, on another machine, knows neither this one's variables nor its directory.
         """
@@ -970,7 +980,7 @@ class Shell(Expander):
         self.state.status = status
 
     def submit_itself(self, arguments: list[Text], extra: dict[str, Variable], place: Place) -> None:
-        """`sbatch "$0"`: what counts is what the job does, in which Slurm's variables are set.
+        """Continue as the job that `sbatch "$0"` starts.
 
         A job that submits the next one, or a script that has trained by then, is not read again.
         """
@@ -989,13 +999,13 @@ class Shell(Expander):
         raise SubmittedError(tuple(arguments), handed)
 
     def enter_job(self, job: SubmittedError) -> None:
-        """Begin as the job that the script makes of itself."""
+        """Start as the job that the script submits of itself."""
         self.is_job = True
         self.state.variables.update(job.variables)
         self.state.positional = job.arguments
 
     def record(self, started: Started, place: Place) -> None:
-        """Keeps a launch."""
+        """Record a launch."""
         self.launches.keep(
             started,
             place,

@@ -314,6 +314,7 @@ class _Start:
         shell.state.status = None
 
     def follow(self, words: list[Field], course: Course) -> None:
+        """Follow a command line through wrappers to the program that it starts."""
         self.depth += 1
         if not words or self.depth > DEEPEST:
             return
@@ -361,7 +362,7 @@ class _Start:
             self._record_unnamed(words, scripts[:1], course._replace(size=None))
 
     def _record_unnamed(self, words: list[Field], script: list[int], course: Course) -> None:
-        """Record the launch of a program that a variable names: a script among its words, or itself, by its flags."""
+        """Record a launch whose program is in a variable, by its script or flags."""
         for at in script:
             self._record(course.past(words[: at + 1]), display(words[at].text()), words[at + 1 :])
         if not script and any(word.string() in TRAINING_FLAGS for word in words):
@@ -370,6 +371,7 @@ class _Start:
     # What runs other programs; each says whether it is one with these words
 
     def _wrapper(self, base: str, words: list[Field], course: Course) -> bool:
+        """Follow a wrapper such as `nohup` to the command behind its options."""
         wrapper = WRAPPERS[base]
         at = _after_options(words, 1, wrapper.values)
         if wrapper.processes:
@@ -401,7 +403,7 @@ class _Start:
         return True
 
     def _remote(self, base: str, words: list[Field], _course: Course) -> bool:
-        """The words after the host are one command line for a shell that knows none of this one's variables."""
+        """Follow a remote command, which knows none of this shell's variables."""
         table = REMOTES[base]
         at = _after_options(words, 1, table.values)
         # a word with a blank is the command: the host is the unknown word before it, which is no option
@@ -414,7 +416,7 @@ class _Start:
         return True
 
     def _xargs(self, _base: str, words: list[Field], course: Course) -> bool:
-        """`xargs`: the words of its input come behind those of the command, or take the place of a mark."""
+        """Follow `xargs` with the words of its input."""
         at = _after_options(words, 1, XARGS)
         command = words[at:]
         if not command:
@@ -441,6 +443,7 @@ class _Start:
         return True
 
     def _environment(self, _base: str, words: list[Field], course: Course) -> bool:
+        """Follow `env`, with its assignments, to its command."""
         at = _after_options(words, 1, {"-u": 1, "--unset": 1, "-C": 1})
         while at < len(words):
             text = words[at].text()
@@ -453,13 +456,14 @@ class _Start:
         return True
 
     def _set(self, name: str, text: Text) -> None:
-        """Hand on a variable, from a text that has its name, an equals sign and its value."""
+        """Pass a variable on, given as `NAME=value`."""
         value: Text = ()
         if text and text[0].doubt is None and "=" in text[0].text:
             value = (*cut(text[:1], len(name) + 1, len(text[0].text)), *text[1:])
         self.extra[name] = Variable(value, exported=True, place=self.place)
 
     def _shell(self, base: str, words: list[Field], _course: Course) -> bool:
+        """Follow a shell to its script, code or input."""
         words = words[1:]
         at, command, from_input = _shell_options(words)
         if command:
@@ -473,7 +477,7 @@ class _Start:
         return True
 
     def _script(self, word: Field, rest: list[Field], before: list[Field]) -> None:
-        """The script that a shell is given."""
+        """Run the script that a shell is given."""
         path = word.string()
         if path is None:
             self.shell.note(say.source_unknown(text=display(word.text())), self.place)
@@ -495,7 +499,7 @@ class _Start:
         self.shell.run_child(code, name, list(arguments), extra, self.place, elsewhere=elsewhere)
 
     def _batch(self, _base: str, words: list[Field], _course: Course) -> bool:
-        """`sbatch`: a script with its arguments, a here-document, or `--wrap`."""
+        """Follow `sbatch` to its script, input or wrapped command."""
         for number, field in enumerate(words):
             text = field.text()
             first = display(text)
@@ -549,7 +553,7 @@ class _Start:
         return True
 
     def _by_name(self, base: str, words: list[Field], course: Course) -> bool:
-        """`torchrun` and its like."""
+        """Follow a known launcher by its name."""
         skip = 1
         if base == "accelerate":
             if len(words) < 2 or words[1].string() != "launch":
@@ -559,7 +563,7 @@ class _Start:
         return True
 
     def _subcommand(self, base: str, words: list[Field], course: Course) -> bool:
-        """`megatron sft ...`: a tool's command, which starts a module of its own."""
+        """Follow a tool's subcommand to the module that it starts."""
         module = SUBCOMMANDS[base].get(words[1].string() or "") if len(words) > 1 else None
         if module is not None:
             self._record(course.past(words[:2])._replace(size=self._processes()), module, words[2:])
@@ -581,6 +585,7 @@ class _Start:
     # Python and its launchers
 
     def _python(self, words: list[Field], course: Course) -> None:
+        """Follow `python` to its script, module or code."""
         at = 0
         while at < len(words):
             word = words[at].string()
@@ -611,7 +616,7 @@ class _Start:
             record_code(self.shell, display(self.given.text), [word.string() for word in words])
 
     def _module(self, glued: str, words: list[Field], at: int, course: Course) -> None:
-        """`python -m module`."""
+        """Follow `python -m module`."""
         module = glued or (words[at].string() if at < len(words) else None)
         at += not glued
         course = course.past(words[:at])
@@ -621,6 +626,7 @@ class _Start:
             self._record(course, module, words[at:])
 
     def _launcher(self, table: Launcher, name: str, words: list[Field], course: Course) -> None:
+        """Follow a launcher such as `torchrun`, with its number of processes, to its script."""
         options = _options_of(table, words)
         if table is TORCHRUN:
             for option, value, word in options.given:
@@ -641,7 +647,7 @@ class _Start:
             self._record(course, script, rest)
 
     def _check_count(self, launcher: str, option: str, value: str | None, word: Field) -> None:
-        """Says where torchrun takes no such number of processes.
+        """Report a number of processes that torchrun refuses.
 
         torch 2 distributed/run.py:determine_local_world_size, parse_min_max_nnodes.
         """
@@ -697,6 +703,7 @@ class _Options(NamedTuple):
 
 
 def _options_of(table: Launcher, words: Sequence[Field]) -> _Options:
+    """Options of a launcher with values, and the position of the script."""
     given: list[tuple[str, str | None, Field]] = []
     flags: set[str] = set()
     doubtful = False
@@ -733,7 +740,7 @@ _NO_SCRIPT = (*_MODULE, "no-python")
 
 
 def _after_word(words: Sequence[Field], at: int, flags: set[str], script: int) -> int:
-    """Index of a launcher's next option behind another word, or of its script.
+    """Index of the launcher's next option or script after an unexpected word.
 
     Placeholders such as `--master_addr your master IP` leave words between the options.
     """
@@ -745,7 +752,7 @@ def _after_word(words: Sequence[Field], at: int, flags: set[str], script: int) -
 
 
 def _after_unknown_words(words: Sequence[Field], at: int) -> int:
-    """Index of a launcher's next option behind unknown words; `at` if there is none."""
+    """Index of the launcher's next option after unknown words."""
     later = _script_from(words, at, at)
     if later == at and words[at].split and at + 1 < len(words) and not _option_like(words[at + 1]):
         return at + 1
@@ -781,7 +788,7 @@ def _counts(text: str) -> bool:
 
 
 def _rank(launcher: str | None, script: str | None, arguments: Sequence[Field]) -> int:
-    """2 for a training program by its flags, 1 for another program that a launcher starts, 0 for any other."""
+    """Likelihood of training: 2 by training flags, 1 by a launcher, 0 otherwise."""
     if (script or "").rpartition("/")[2] in MINDFORMERS_SCRIPTS:
         return 2
     for field in arguments:
@@ -791,7 +798,7 @@ def _rank(launcher: str | None, script: str | None, arguments: Sequence[Field]) 
 
 
 def _note_lost_flags(shell: Shell, words: Sequence[Field], place: Place) -> None:
-    """A command that begins with a flag: the line before was meant to continue."""
+    """Report a command that starts with a flag: a line continuation is missing."""
     flags = [display(word.text()) for word in words]
     flags = [flag for flag in flags if flag.startswith("-") and len(flag) > 1] or flags[:1]
     line = place.line()
@@ -826,7 +833,7 @@ def _after_options(words: Sequence[Field], at: int, values: Mapping[str, int]) -
 
 
 def _script_in_image(words: Sequence[Field], at: int, table: Container) -> int | None:
-    """Index of the script, or of the shell, that an image or a profiler runs; None if it runs another program."""
+    """Index of the script that a container or profiler runs; None for other programs."""
     seen = 0
     while at < len(words):
         text = display(words[at].text())
@@ -857,6 +864,7 @@ def _option_texts(words: Sequence[Field], options: Sequence[str]) -> list[Text]:
 
 
 def _option_number(words: Sequence[Field], options: Sequence[str]) -> int | None:
+    """Number that one of these options has; None without one."""
     for at, word in enumerate(words):
         text = display(word.text())
         name, equals, value = text.partition("=")
@@ -890,7 +898,7 @@ def _shell_options(words: Sequence[Field]) -> tuple[int, bool, bool]:
 
 
 def _xargs_options(options: Sequence[str]) -> tuple[str | None, int, bool]:
-    """The mark of `-I`, the most words of one command, and whether these are all the options that matter."""
+    """Mark, number of words and completeness of xargs options."""
     mark: str | None = None
     most = 0
     waiting = list(options)
@@ -912,7 +920,7 @@ def _xargs_options(options: Sequence[str]) -> tuple[str | None, int, bool]:
 
 
 def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
-    """Words that xargs takes from its input; None if quotes or backslashes mean something."""
+    """Words that xargs takes from its input; None if quotes matter."""
     if any(sign in given for sign in "'\"\\"):
         return None
     if by_line:
@@ -921,7 +929,7 @@ def _xargs_words(given: str, *, by_line: bool) -> list[str] | None:
 
 
 def _with_unknown_words(command: Sequence[Field], mark: str | None, place: Place) -> list[Field]:
-    """A command with words of which nobody knows what they are."""
+    """Command with unknown words at its end or its mark."""
     unknown = Field(hole(say.unread_input(), place, loose=True))
     unknown.split = True
     if mark is None:
@@ -930,7 +938,7 @@ def _with_unknown_words(command: Sequence[Field], mark: str | None, place: Place
 
 
 def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -> Field:
-    """A word with a text in place of every mark; something unknown where the text is None."""
+    """Word with its mark replaced; unknown if the text is."""
     pieces: list[Piece] = []
     for piece in word.pieces:
         if piece.doubt is not None or mark not in piece.text:
@@ -948,7 +956,7 @@ def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -
 
 
 def whole_number(text: str | None) -> int | None:
-    """A number of processes or words; None where the text is none, or none that anybody means."""
+    """Plausible number of processes or words in a text; None otherwise."""
     return int(text) if text is not None and is_digits(text) and len(text) < 9 else None
 
 
@@ -968,7 +976,7 @@ def _starts_programs(word: Field) -> bool:
 
 
 def _is_shell_command(words: Sequence[Field]) -> bool:
-    """True if words begin with a shell that is given its command."""
+    """True if words start a shell with a command."""
     return _base(words[0]) in SHELLS and any(word.string() in ("-c", "-lc", "-ic") for word in words)
 
 
@@ -981,7 +989,7 @@ def _option_like(word: Field) -> bool:
 
 
 def words_of(shell: Shell, text: Text, place: Place) -> list[Field]:
-    """A text that a program will read as a command line, as words."""
+    """Words of a text as a program would split it."""
     try:
         items = Parser(Code(place.source, text, place), extended=shell.has_extglob).everything()
     except ShellSyntaxError:

@@ -115,7 +115,7 @@ class Parser:
     # Lines and lists
 
     def line(self) -> tuple[Item, ...] | None:
-        """The next complete command with its line's end, or None at the end of the text."""
+        """Next complete command line; None at the end of the text."""
         while True:
             self._blanks()
             if self.at >= self.size:
@@ -144,6 +144,7 @@ class Parser:
         return tuple(items)
 
     def _item(self) -> Item:
+        """One command with its terminator."""
         command = self._and_or()
         self._blanks()
         text, at = self.text, self.at
@@ -159,7 +160,7 @@ class Parser:
         return Item(command, False)
 
     def _list(self, closers: tuple[str, ...], opened: int, *, may_be_empty: bool = False) -> tuple[Item, ...]:
-        """Commands up to one of `closers`, which is left unread."""
+        """Commands up to one of the closing words."""
         self._enter(opened)
         items: list[Item] = []
         while True:
@@ -184,6 +185,7 @@ class Parser:
         return tuple(items)
 
     def _and_or(self) -> Command:
+        """Commands joined by `&&` and `||`."""
         start = self.at
         first = self._pipeline()
         rest: list[tuple[str, Command]] = []
@@ -198,6 +200,7 @@ class Parser:
         return AndOr(first, tuple(rest), self.code.place(start, self.at)) if rest else first
 
     def _pipeline(self) -> Command:
+        """Commands joined by pipes, negated or timed."""
         self._blanks()
         start = self.at
         negated = timed = False
@@ -226,6 +229,7 @@ class Parser:
     # Commands
 
     def _command(self) -> Command:
+        """One simple or compound command."""
         self._blanks()
         text, at = self.text, self.at
         if at >= self.size:
@@ -261,6 +265,7 @@ class Parser:
         return Subshell((Item(self._command(), False),), self.code.place(start, self.at))
 
     def _with_redirects(self, body: Command) -> Command:
+        """Command with the redirections that follow it."""
         redirects: list[Redirect] = []
         while True:
             self._blanks()
@@ -273,6 +278,7 @@ class Parser:
         return Redirected(body, tuple(redirects), body.place)
 
     def _parenthesis(self) -> Command:
+        """Subshell, or arithmetic command `((…))`."""
         start = self.at
         if self.text.startswith("((", start):
             end = self._arithmetic_end(start + 2)
@@ -286,6 +292,7 @@ class Parser:
         return Subshell(items, self.code.place(start, self.at))
 
     def _if(self, start: int) -> Command:
+        """Parsed `if` command."""
         clauses: list[tuple[tuple[Item, ...], tuple[Item, ...]]] = []
         otherwise: tuple[Item, ...] = ()
         while True:
@@ -318,6 +325,7 @@ class Parser:
         return body
 
     def _for(self, start: int) -> Command:
+        """Parsed `for` or `select` loop."""
         select = self.text.startswith("select", start)
         self._blanks()
         if self.text.startswith("((", self.at):
@@ -345,6 +353,7 @@ class Parser:
         return For(name, words, body, select, self.code.place(start, self.at))
 
     def _arithmetic_for(self, start: int) -> Command:
+        """Parsed `for ((…))` loop."""
         first = self.at + 2
         end = self._arithmetic_end(first)
         if end is None:
@@ -365,6 +374,7 @@ class Parser:
         return ArithmeticFor(parts[0], parts[1], parts[2], body, self.code.place(start, self.at))
 
     def _case(self, start: int) -> Command:
+        """Parsed `case` command."""
         self._blanks()
         subject = self._word()
         self._gap()
@@ -400,6 +410,7 @@ class Parser:
             clauses.append(Clause(tuple(patterns), body, ending))
 
     def _function(self, start: int) -> Command:
+        """Function defined with the word `function`."""
         self._blanks()
         name = self._word().place.snippet()
         self._blanks()
@@ -412,6 +423,7 @@ class Parser:
         return self._function_body(name, start)
 
     def _function_body(self, name: str, start: int) -> Command:
+        """Function with its body, which must be a compound command."""
         self._gap()
         self._enter(start)
         first = self.at
@@ -422,6 +434,7 @@ class Parser:
         return Function(name, body, self.code, self.code.place(start, self.at))
 
     def _simple(self) -> Command:
+        """Simple command: assignments, words and redirections."""
         start = tried = self.at
         assignments: list[Assignment] = []
         words: list[Word | Assignment] = []
@@ -456,7 +469,7 @@ class Parser:
         return last
 
     def _next_word(self, assignments: list[Assignment], words: list[Word | Assignment], declaring: bool) -> bool:
-        """Reads an assignment or a word; says whether the command takes assignments as arguments."""
+        """Parse an assignment or word; True if the command takes assignments as arguments."""
         assignment = self._assignment() if declaring or not words else None
         if assignment is not None:
             (words if words else assignments).append(assignment)
@@ -466,6 +479,7 @@ class Parser:
         return declaring or (len(words) == 1 and word.literal() in _DECLARING)
 
     def _named_function(self, start: int, name: Word | Assignment) -> Command:
+        """Function defined as `name()`."""
         at = self.at
         self.at += 1
         self._blanks()
@@ -475,6 +489,7 @@ class Parser:
         return self._function_body(name.place.snippet(), start)
 
     def _assignment(self) -> Assignment | None:
+        """Parsed assignment; None if the word is not one."""
         text, start = self.text, self.at
         end = name_end(text, start)
         if end == start:
@@ -505,6 +520,7 @@ class Parser:
         return Assignment(name, index, operator == "+=", value, self.code.place(start, self.at))
 
     def _array(self) -> tuple[Element, ...]:
+        """Elements of an array literal."""
         opened = self.at
         self.at += 1
         self._enter(opened)
@@ -538,6 +554,7 @@ class Parser:
         return tuple(elements)
 
     def _redirect(self) -> Redirect | None:
+        """Parsed redirection; None if there is none here."""
         found = redirection(self.text, self.at)
         if found is None:
             return None
@@ -567,6 +584,7 @@ class Parser:
             document.body = self._here_document(document)
 
     def _here_document(self, document: HereDocument) -> Word:
+        """Content of a here-document as a word."""
         text = self.text
         start = self.at
         parts: list[Piece] = []
@@ -593,6 +611,7 @@ class Parser:
     # Words
 
     def _word(self, *, may_be_empty: bool = False) -> Word:
+        """Next word with its quoted and expanded parts."""
         start = self.at
         self.words += 1
         if self.words > MOST_WORDS:
@@ -626,10 +645,11 @@ class Parser:
         return Word(tuple(parts), self.code.place(start, self.at))
 
     def _opens_group(self, at: int) -> bool:
-        """True if an extended pattern such as `@(a|b)` goes on at `at`, which is its parenthesis."""
+        """True if a parenthesis here opens an extended pattern such as `@(a|b)`."""
         return self.extended and self.text[at : at + 1] == "(" and self.text[at - 1] in "?*+@!"
 
     def _extended_group(self, parts: list[Part]) -> None:
+        """Parse the parenthesis of an extended pattern."""
         opened, level = self.at, 0
         while self.at < self.size:
             char = self.text[self.at]
@@ -644,7 +664,7 @@ class Parser:
         self._refuse_unfinished(say.unclosed(found="("), opened)
 
     def _plain_run(self) -> tuple[int, list[Word]]:
-        """The words up to the end of the line where all of them are plain, and that end; they are most of a launch."""
+        """Plain words up to the end of the line, and its position; a fast path."""
         text, at = self.text, self.at
         stop = text.find("\n", at)
         stop = self.size if stop < 0 else stop
@@ -667,7 +687,7 @@ class Parser:
         return stop, found
 
     def _quoted_part(self, char: str, parts: list[Part]) -> None:
-        """Reads a quoted or expanded part that begins with `char` outside double quotes."""
+        """Parse a quoted or expanded part."""
         text, at = self.text, self.at
         self._count(at)
         if char == "\\":
@@ -699,11 +719,12 @@ class Parser:
         return Double(parts, self.code.place(opened, self.at))
 
     def double_parts(self, start: int, end: int) -> tuple[Part, ...]:
-        """The parts of a stretch that is expanded as if it stood in double quotes."""
+        """Parts of a text that expands as inside double quotes."""
         self.at = start
         return self._double_run(end, "", start, bounded=True)
 
     def _double_run(self, end: int, closer: str, opened: int, *, bounded: bool = False) -> tuple[Part, ...]:
+        """Parts up to the end of double quotes or of a range."""
         parts: list[Part] = []
         text = self.text
         while True:
@@ -730,7 +751,7 @@ class Parser:
                 parts.append(self._backticks(in_double=True))
 
     def _keep(self, parts: list[Part], skip: int = 0, size: int = 1) -> None:
-        """Takes characters as they stand, behind `skip` that are dropped."""
+        """Take characters literally, after `skip` dropped ones."""
         at = self.at + skip
         parts.append(Quoted(self.code.pieces(at, at + size)))
         self.at = at + size
@@ -748,6 +769,7 @@ class Parser:
     # Expansions
 
     def _dollar(self, *, in_double: bool) -> Part:
+        """Expansion that a dollar sign starts, or the sign itself."""
         text, at = self.text, self.at
         following = text[at + 1 : at + 2]
         if following == "(":
@@ -776,7 +798,7 @@ class Parser:
         return Quoted(piece) if in_double else Bare(piece, "$")
 
     def _dollar_parenthesis(self, at: int) -> Part:
-        """`$(...)` and `$((...))`."""
+        """Command substitution `$(…)` or arithmetic `$((…))`."""
         if self.text.startswith("(", at + 2):
             end = self._arithmetic_end(at + 3)
             if end is not None:
@@ -790,6 +812,7 @@ class Parser:
         return Substitution(body, self.code.place(at, self.at))
 
     def _backticks(self, *, in_double: bool) -> Part:
+        """Command substitution in backquotes."""
         text, opened = self.text, self.at
         at = opened + 1
         kept: list[Piece] = []
@@ -826,6 +849,7 @@ class Parser:
         return ProcessSubstitution(body, self.code.place(at, self.at))
 
     def _ansi_c(self, opened: int) -> Part:
+        """String `$'…'` with its escapes decoded."""
         text = self.text
         at = opened + 2
         out: list[str] = []
@@ -853,7 +877,7 @@ class Parser:
         return Arithmetic(parts, place)
 
     def _arithmetic_end(self, at: int) -> int | None:
-        """Place of the `))` that ends an arithmetic expression; None if this is not one."""
+        """Position of the closing `))`; None if it is not arithmetic."""
         end = self._end_of(at, "(", ")")
         return end if end is not None and self.text.startswith(")", end + 1) else None
 
@@ -862,7 +886,7 @@ class Parser:
         return self._end_of(at, "[", "]", "\n")
 
     def _end_of(self, at: int, opening: str, closing: str, never: str = "") -> int | None:
-        """Place at which `closing` matches; None if it never does, or if `never` is met first."""
+        """Position of the matching closing character; None if absent."""
         text, size = self.text, self.size
         level = 0
         while at < size:
@@ -885,7 +909,7 @@ class Parser:
         return None
 
     def _range(self, start: int, end: int) -> Word:
-        """A stretch read as one word, blanks included."""
+        """Part of the text as one word, blanks included."""
         resume, size = self.at, self.size
         self.at, self.size = start, end
         parts: list[Part] = []
@@ -895,7 +919,7 @@ class Parser:
         return Word(tuple(parts), self.code.place(start, end))
 
     def _operand_part(self, parts: list[Part], stops: str) -> bool:
-        """Reads one part of a word in which blanks and operators are ordinary; False before one of `stops`."""
+        """Parse one part of an operand; False before a stop character."""
         text, at = self.text, self.at
         char = text[at]
         if char in stops:
@@ -917,6 +941,7 @@ class Parser:
         return True
 
     def _braces(self, opened: int, in_double: bool) -> Part:
+        """Parameter expansion `${…}`."""
         form, indirect = self._brace_sign(opened + 2)
         start = opened + 2 + (form != "" or indirect)
         end = self._brace_name(start)
@@ -979,6 +1004,7 @@ class Parser:
         return first, self._operand("}", in_double=False, opened=opened)
 
     def _operand(self, stops: str, *, in_double: bool, opened: int, first: bool = False, ternary: bool = False) -> Word:
+        """Operand of `${…}` up to a stop character."""
         start = self.at
         parts: list[Part] = []
         level = 0
@@ -1008,7 +1034,7 @@ class Parser:
                 return Word(tuple(parts), self.code.place(start, self.at))
 
     def _bare(self, parts: list[Part]) -> None:
-        """Takes one character as an unquoted one."""
+        """Take one character as unquoted."""
         at = self.at
         parts.append(Bare(self.code.pieces(at, at + 1), self.text[at]))
         self.at += 1
@@ -1016,6 +1042,7 @@ class Parser:
     # [[ ]]
 
     def _condition(self, opened: int) -> Condition:
+        """Condition of `[[ ]]`."""
         found = self._either(opened)
         self._gap()
         if not self.text.startswith("]]", self.at):
@@ -1040,6 +1067,7 @@ class Parser:
         return left
 
     def _primary(self, opened: int) -> Condition:
+        """One test, negation or parenthesis of a condition."""
         self._gap()
         text, at = self.text, self.at
         if at >= self.size:
@@ -1081,7 +1109,7 @@ class Parser:
         return Binary(operator, left, right)
 
     def _right_side(self, ends: str, signs: str) -> Word:
-        """A word in which parentheses nest; `signs` are characters that are parts of their own."""
+        """Right side of a comparison in `[[ ]]`."""
         start = self.at
         parts: list[Part] = []
         level = 0
@@ -1107,7 +1135,7 @@ class Parser:
         return self.text[self.at] if self.at < self.size else ""
 
     def _take(self, string: str) -> bool:
-        """Steps over a string that stands here."""
+        """Skip a string if it is next; True if so."""
         found = self.text.startswith(string, self.at)
         self.at += len(string) * found
         return found
@@ -1138,7 +1166,7 @@ class Parser:
         return found
 
     def _count(self, at: int) -> None:
-        """Counts a part, so that one endless word is refused before it is held in memory."""
+        """Count a part of a word, to refuse endless words early."""
         self.parts += 1
         if self.parts > MOST_PARTS:
             raise ShellSyntaxError(say.too_much_work(), self.code.place(at, at + 1))
@@ -1153,6 +1181,7 @@ class Parser:
         raise ShellSyntaxError(problem, self.code.place(opened, opened + size))
 
     def _refuse(self, at: int, found: str = "") -> NoReturn:
+        """Raise a syntax error for the token at a position."""
         if at >= self.size:
             place = self.code.place(max(self.size - 1, 0), self.size)
             raise ShellSyntaxError(say.unfinished(found=say.a_command()), place)
@@ -1170,7 +1199,7 @@ class Parser:
         return "" if found is None else found[1][:_SHOWN]
 
     def _token(self, at: int) -> str:
-        """The token at which bash stops: a word, or a sign that ends one."""
+        """Token at which bash would report an error."""
         if self.text[at : at + 2] in _DOUBLE:
             return self.text[at : at + 2]
         end = at
@@ -1194,7 +1223,7 @@ _COMPOUNDS = {
 
 
 def _operator(text: str, at: int) -> str:
-    """The operator of `${name...}` that begins at `at`."""
+    """Operator of a `${name…}` expansion."""
     for operator in (":-", ":=", ":?", ":+", "##", "%%", "//", "^^", ",,"):
         if text.startswith(operator, at):
             return operator
@@ -1203,7 +1232,7 @@ def _operator(text: str, at: int) -> str:
 
 
 def _escape(text: str, at: int) -> tuple[str, int]:
-    """One escape of `$'...'`, which begins after its backslash, and where it ends."""
+    """Decoded escape of `$'…'`, and the position after it."""
     char = text[at]
     if char in _ANSI_C:
         return _ANSI_C[char], at + 1

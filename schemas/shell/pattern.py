@@ -25,12 +25,12 @@ _EXTENDED = {"?": "?", "*": "*", "+": "+", "@": ""}
 
 
 def has_pattern(text: str, *, extended: bool = False) -> bool:
-    """True if a text has a character that makes it a pattern."""
+    """True if a text contains pattern characters."""
     return "*" in text or "?" in text or "[" in text or (extended and "(" in text)
 
 
 def to_regex(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:
-    """The regular expression of a pattern given as (text, quoted) parts."""
+    """Regular expression for a pattern of quoted and unquoted parts."""
     flat = _characters(parts)
     star = ".*?" if shortest else ".*"
     out: list[str] = []
@@ -72,7 +72,7 @@ def _characters(parts: list[tuple[str, bool]]) -> list[tuple[str, bool]]:
 
 
 def _group_start(char: str, closers: list[str]) -> str:
-    """The beginning of `@(a|b)` and its like; `closers` takes its end."""
+    """Start of an extended group such as `@(`; its end goes to `closers`."""
     if char != "!":
         closers.append(")" + _EXTENDED[char])
         return "(?:"
@@ -98,6 +98,7 @@ class TooHardError(Exception):
 
 
 def _bracket_expression(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
+    """Regular expression of a bracket expression, and its last position."""
     end = at + 1
     negated = flat[end : end + 1] in ([("!", False)], [("^", False)])
     if negated:
@@ -118,7 +119,7 @@ def _bracket_expression(flat: list[tuple[str, bool]], at: int) -> tuple[str, int
 
 
 def _class(flat: list[tuple[str, bool]], at: int) -> tuple[str, int]:
-    """The members of a class such as `[:alpha:]`, and where it ends."""
+    """Members of a class such as `[:alpha:]`, and the position after it."""
     close = at
     while close + 1 < len(flat) and not (flat[close][0] == ":" and flat[close + 1][0] == "]"):
         close += 1
@@ -136,7 +137,7 @@ CLASSES = {
 
 
 def compile_bounded(expression: str, subject: str, *, tries: int = 1) -> re.Pattern[str]:
-    """The expression, unless matching it `tries` times against the subject could take long."""
+    """Compiled expression; an error if matching the subject could be slow."""
     import re
 
     repeats = expression.count("*") + expression.count("+") + expression.count("{")
@@ -166,7 +167,7 @@ def _segments(parts: list[tuple[str, bool]]) -> list[str] | None:
 
 
 def _in_order(segments: list[str], subject: str) -> bool:
-    """True if the segments stand in the subject in their order, the first at its start, the last at its end."""
+    """True if segments occur in order, the first at the start and the last at the end."""
     if len(segments) == 1:
         return subject == segments[0]
     first, *middle, last = segments
@@ -220,7 +221,7 @@ def without_suffix(parts: list[tuple[str, bool]], subject: str, *, longest: bool
 
 
 def matching_files(shell: Session, written: str) -> list[str] | None:
-    """The names that a pattern matches, in bash's order; None where that is not certain, or where there is none.
+    """Names that a pattern matches; None if uncertain or none.
 
     No match is not certain either: the files may be there when the script runs.
     """
@@ -243,7 +244,7 @@ def matching_files(shell: Session, written: str) -> list[str] | None:
 
 
 def _match_level(shell: Session, cwd: str, paths: list[str], part: str) -> list[str]:
-    """Matches of one part of a pattern in some directories; none if one of them is not known."""
+    """Matches of one path part in some directories."""
     extended = "shopt-extglob" in shell.state.options
     found: list[str] = []
     for path in paths:

@@ -20,7 +20,7 @@ LONGEST_SEQUENCE = 10_000
 
 
 def lines_of(text: str, *, ends: bool = False) -> list[str]:
-    """The lines of a text as programs see them: only a line feed ends one."""
+    """Lines of a text, ended by line feeds only."""
     found = text.split("\n")
     rest = found.pop()
     if ends:
@@ -29,6 +29,7 @@ def lines_of(text: str, *, ends: bool = False) -> list[str]:
 
 
 def _basename(arguments: list[str], _: str | None) -> Printed:
+    """Program `basename`: output and status; None if unsupported."""
     if not arguments:
         return "", 1
     if arguments[0].startswith("-") and len(arguments[0]) > 1:
@@ -41,6 +42,7 @@ def _basename(arguments: list[str], _: str | None) -> Printed:
 
 
 def _dirname(arguments: list[str], _: str | None) -> Printed:
+    """Program `dirname`: output and status; None if unsupported."""
     if arguments[:1] == ["--"]:
         arguments = arguments[1:]
     if not arguments:
@@ -59,6 +61,7 @@ def _parent_folder(path: str) -> str:
 
 
 def _seq(arguments: list[str], _: str | None) -> Printed:
+    """Program `seq`: output and status; None if unsupported."""
     separator, equal, waiting = _seq_options(arguments)
     if not 1 <= len(waiting) <= 3 or not all(is_whole_number(argument) for argument in waiting):
         return None
@@ -74,7 +77,7 @@ def _seq(arguments: list[str], _: str | None) -> Printed:
 
 
 def _seq_options(arguments: list[str]) -> tuple[str, bool, list[str]]:
-    """The separator, whether all are made equally wide, and the numbers; none of those where an option is not known."""
+    """Separator, equal width and numbers of `seq`."""
     separator, equal = "\n", False
     waiting = list(arguments)
     while waiting and waiting[0][:1] == "-" and not is_whole_number(waiting[0]):
@@ -91,6 +94,7 @@ def _seq_options(arguments: list[str]) -> tuple[str, bool, list[str]]:
 
 
 def _tr(arguments: list[str], given: str | None) -> Printed:
+    """Program `tr`: output and status; None if unsupported."""
     import re
 
     if given is None or len(arguments) != 2:
@@ -113,6 +117,7 @@ def _tr(arguments: list[str], given: str | None) -> Printed:
 
 
 def _character_set(written: str) -> str | None:
+    """Characters of a `tr` set; None if unsupported."""
     classes = {"[:upper:]": "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "[:lower:]": "abcdefghijklmnopqrstuvwxyz",
                "[:space:]": " \t\n\r\v\f", "[:blank:]": " \t", "[:digit:]": "0123456789"}  # fmt: skip
     if written in classes:
@@ -140,6 +145,7 @@ def _character_set(written: str) -> str | None:
 
 
 def _sed(arguments: list[str], given: str | None) -> Printed:
+    """Program `sed` with one substitution: output and status; None if unsupported."""
     extended = False
     while arguments and arguments[0] in ("-E", "-r", "-e"):
         extended = extended or arguments[0] != "-e"

@@ -43,7 +43,7 @@ def run_end(text: str, at: int, end: int, stops: Container[str]) -> int:
 
 
 def name_end(text: str, at: int) -> int:
-    """End of the variable name at `at`; `at` itself if there is none."""
+    """End of the variable name at a position; the position itself without a name."""
     size = len(text)
     if at < size and text[at] in _NAME_STARTS:
         at += 1
@@ -62,7 +62,7 @@ def word_end(text: str, at: int) -> int:
 
 
 def is_name(text: str) -> bool:
-    """True if a text is such a name and nothing else."""
+    """True if a text is a variable name."""
     return bool(text) and word_end(text, 0) == len(text)
 
 
@@ -78,7 +78,7 @@ def blanks_end(text: str, at: int) -> int:
 
 
 def reserved_word(text: str, at: int) -> str:
-    """The reserved word at `at`; empty where there is none."""
+    """Reserved word at a position; empty if there is none."""
     end = at
     most = min(len(text), at + _LONGEST_RESERVED + 1)
     while end < most and text[end] not in _WORD_ENDS and not text.startswith("\\\n", end):
@@ -88,7 +88,7 @@ def reserved_word(text: str, at: int) -> str:
 
 
 def binary_test(text: str, at: int) -> str:
-    """The operator of `[[ a == b ]]` at `at`; empty where there is none."""
+    """Binary operator of `[[ ]]` at a position; empty if there is none."""
     end = at
     most = min(len(text), at + 4)
     while end < most and text[end] not in _TEST_ENDS:
@@ -98,7 +98,7 @@ def binary_test(text: str, at: int) -> str:
 
 
 def redirection(text: str, at: int) -> tuple[str, str] | None:
-    """The descriptor (a number, `{name}` or nothing) and the operator of a redirection that begins at `at`."""
+    """Descriptor and operator of the redirection at a position."""
     end = at
     if text[end : end + 1] == "{":
         end = word_end(text, at + 1)
@@ -118,11 +118,11 @@ def redirection(text: str, at: int) -> tuple[str, str] | None:
 
 
 def is_whole_number(text: str) -> bool:
-    """True if a text is a whole number that 64 bits surely hold."""
+    """True for a whole number that fits 64 bits."""
     digits = text[1:] if text[:1] == "-" else text
     return is_digits(digits) and len(digits) <= 18
 
 
 def is_digits(text: str) -> bool:
-    """True if a text is nothing but the digits that programs take: other scripts' and superscript ones are none."""
+    """True for a text of ASCII digits."""
     return text.isascii() and text.isdigit()

@@ -55,7 +55,7 @@ def read_script(
     cwd: str,
     list_directory: Callable[[str], list[str] | None] | None = None,
 ) -> ScriptReading:
-    """Everything that the script starts; UnreadableError where it starts no training program."""
+    """All launches of a script; UnreadableError if it starts no training program."""
     from .builtins import COMMANDS
     from .interpreter import Shell
     from .session import Start, SubmittedError
@@ -72,7 +72,7 @@ def read_script(
 
 
 def _walk(shell: Shell, source: SourceText) -> None:
-    """Go through the script to its end, or as far as reading goes."""
+    """Run the script to its end, or until reading stops."""
     from .session import ExhaustedError, Exit, Stop
 
     try:
@@ -88,7 +88,7 @@ def _walk(shell: Shell, source: SourceText) -> None:
 
 
 def _code(shell: Shell, source: SourceText) -> Code:
-    """The file as bash reads it: a byte-order mark belongs to its first word."""
+    """File as bash reads it; a byte-order mark belongs to the first word."""
     if not source.has_byte_order_mark:
         return Code(source)
     place = Place(source, 0, min(len(source.text), 1))
@@ -118,6 +118,7 @@ def looks_like_script(source: SourceText) -> bool:
 
 
 def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptReading:
+    """Result of reading a script: all likely launches, the chosen one and problems."""
     home = source.name
     found = shell.launches.found
     best = max([one.launch.rank for one in found], default=-1)
@@ -146,7 +147,7 @@ def _answer(shell: Shell, source: SourceText, options: ReadOptions) -> ScriptRea
 
 
 def _choose_launch(shell: Shell, kept: list[Found], options: ReadOptions, home: str) -> int:
-    """Index of the chosen launch: the one asked for, else the last that a plain run reaches."""
+    """Index of the launch that is requested, else of the last one reached."""
     if options.launch is not None:
         if not 1 <= options.launch <= len(kept):
             raise UnreadableError(diagnose(say.no_such_launch(number=options.launch, count=len(kept)), home))
@@ -165,7 +166,7 @@ def _choose_launch(shell: Shell, kept: list[Found], options: ReadOptions, home: 
 
 
 def _training(kept: list[Found]) -> list[int]:
-    """Of several programs with training flags, those that train: converting a checkpoint takes some of them, too."""
+    """Indices of the programs that train, among several with training flags."""
     everything = list(range(len(kept)))
     if len(kept) == 1:
         return everything
@@ -176,7 +177,7 @@ def _training(kept: list[Found]) -> list[int]:
 
 
 def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None:
-    """Says which launches stand in loops that start them again with something else."""
+    """Report launches inside loops that start them with changing values."""
     for place, sweep in shell.launches.swept.items():
         if not sweep.differs or place not in places:
             continue
@@ -186,7 +187,7 @@ def _sweeps(shell: Shell, places: Sequence[Place], options: ReadOptions) -> None
 
 
 def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
-    """Says which answers of `--branch` nothing asked for."""
+    """Report `--branch` answers that no condition used."""
     for key in options.branches:
         if key in shell.questions.answered:
             continue
@@ -203,6 +204,7 @@ def _branches(shell: Shell, source: SourceText, options: ReadOptions) -> None:
 
 
 def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
+    """Raise UnreadableError with the likely reason why no launch was found."""
     errors = [problem for problem in shell.problems if problem.kind.severity == "error"]
     if errors:
         raise UnreadableError(errors[0])
@@ -224,7 +226,7 @@ def _no_launch(shell: Shell, source: SourceText) -> NoReturn:
 
 
 def _condition_lines(shell: Shell) -> Words:
-    """The lines of the conditions that reading cannot decide, each with what would decide it where that is known."""
+    """Lines of undecided conditions, with answers that would decide them."""
     lines: dict[Words, list[str]] = {}
     for line in sorted(shell.questions.met, key=_line_order)[:10]:
         lines.setdefault(shell.questions.causes.get(line, NOTHING), []).append(line)
@@ -233,7 +235,7 @@ def _condition_lines(shell: Shell) -> Words:
 
 
 def _first_cause(shell: Shell) -> Diagnostic | None:
-    """The problem that may be why no launch was found: a script that was not read may be the one that starts it."""
+    """Problem that may explain why no launch was found."""
     problems = shell.problems
     telling = [problem for problem in problems if problem.kind.name == "endless-loop"]
     telling += [problem for problem in problems if problem.kind.name in UNREAD]
@@ -247,6 +249,7 @@ def _line_order(question: str) -> tuple[bool, int, str]:
 
 
 def _launch(found: Found, home: str) -> Launch:
+    """Launch record of a found start."""
     started = found.launch
     env: dict[str, str | None] = {}
     spans: dict[str, Span] = {}
@@ -270,6 +273,7 @@ def _launch(found: Found, home: str) -> Launch:
 
 
 def _argument(field: Field, found: Found, home: str) -> Argument:
+    """Argument record of a word, with its place and the reason if it is unknown."""
     text = field.text()
     if len(text) == 1 and not field.split:
         written, place, _, _, doubt = text[0]
@@ -283,6 +287,7 @@ _argument_of = Argument._make
 
 
 def _stray_backslashes(shell: Shell, found: Found, launch: Launch) -> None:
+    """Report arguments that a stray backslash makes."""
     for number, argument in enumerate(launch.arguments):
         text = argument.text
         if text != "\\" and (not text or text.strip(" \t")):

@@ -76,7 +76,7 @@ class Start(NamedTuple):
 
 
 def _is_whole(text: Text) -> bool:
-    """True if a file's text is known but for values of variables: no program's output stands in it."""
+    """True if a file's text is known apart from variable values."""
     return sum([len(one.text) for one in text]) <= LONGEST_CONTENT and all(one.text or not one.doubt for one in text)
 
 
@@ -131,13 +131,13 @@ class Session:
             raise ExhaustedError
 
     def descend(self) -> None:
-        """Counts a call, a sourced file or a shell within this one; `self.calls` is put back where it ends."""
+        """Count a nested call, file or shell."""
         self.calls += 1
         if self.calls > DEEPEST_CALLS:
             raise ExhaustedError
 
     def note(self, problem: Problem, place: Place) -> None:
-        """Records a problem once; behind a test that cannot be decided it is one only where bash comes this way."""
+        """Record a problem once."""
         if self.unsure and problem.kind.severity == "error":
             problem = problem._replace(kind=problem.kind._replace(severity="warning", effect="depends"))
         found = diagnose(problem, place.source.name, place.span(place.source.name))
@@ -151,7 +151,7 @@ class Session:
             self.undecided_reason = doubt.reason
 
     def decide(self, text: Text) -> str:
-        """The string that a text is; raises UndecidedError where it cannot be decided."""
+        """String of a text; UndecidedError if unknown."""
         string = string_of(text)
         if string is None:
             self.note_doubt(text)
@@ -161,18 +161,18 @@ class Session:
     # Files
 
     def absolute(self, path: str) -> str | None:
-        """The path from the root; None where the working directory is not known."""
+        """Absolute path; None if the working directory is unknown."""
         if path.startswith("/"):
             return posixpath.normpath(path)
         return None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
 
     def is_own(self, path: str) -> bool:
-        """True if a path is that of the script which is read, also after a `cd` to nobody knows where."""
+        """True if a path is that of the script being read."""
         full = self.absolute(path)
         return full == self.own_path or (full is None and posixpath.basename(path) == posixpath.basename(self.own_path))
 
     def _know(self, path: str) -> None:
-        """A file that was read exists, and so do the directories above it."""
+        """Note that a file and its parent directories exist."""
         self.files.add(posixpath.normpath(path))
         for start in (posixpath.dirname(path), self.start_cwd):
             directory = posixpath.normpath(start) if start else ""
@@ -181,11 +181,11 @@ class Session:
                 directory = posixpath.dirname(directory)
 
     def touch(self, name: str, *, gone: bool = False) -> None:
-        """A file that the script writes holds something else than it does now."""
+        """Note that the script changes a file."""
         self._changed.append((name, self.state.cwd, gone))
 
     def leave(self, name: str, text: Text | None) -> None:
-        """A file that the script writes holds this from now on; behind a test that cannot be decided nobody knows."""
+        """Note a file's new content; unknown behind an undecided test."""
         full = self.absolute(name)
         if full is None:  # in a folder that nobody knows: a file of that name may be the one
             self.astray.add(posixpath.basename(name))
@@ -200,7 +200,7 @@ class Session:
         self.written[full] = text
 
     def leave_below(self, name: str) -> None:
-        """Whatever lies below a folder may hold something else from now on."""
+        """Note that everything below a folder may have changed."""
         full = self.absolute(name)
         if full is not None:
             self.filled.add(full)
@@ -223,10 +223,11 @@ class Session:
 
     @property
     def removed_files(self) -> set[str]:
-        """And those that it may have taken away."""
+        """Files that the script may have removed."""
         return self._settle_changes(gone=True)
 
     def _settle_changes(self, *, gone: bool) -> set[str]:
+        """Names of changed or removed files, with pending ones resolved."""
         for name, cwd, went in self._changed:
             kept = self._removed if went else self._touched
             kept.add(name)
@@ -236,7 +237,7 @@ class Session:
         return self._removed if gone else self._touched
 
     def content(self, path: str) -> Text | None:
-        """The text of a file of the tree; None where it has none that is known."""
+        """Known text of a file; None if unknown."""
         full = None if self.state.cwd is None else posixpath.normpath(posixpath.join(self.state.cwd, path))
         if full is not None and self.is_written(full):
             return self.written.get(full)
@@ -254,7 +255,7 @@ class Session:
         return (Piece(source.text, Place(source, 0, len(source.text)), True),) if source.text else ()
 
     def is_missing(self, name: str) -> bool:
-        """True if a file that is to be read is certainly not there."""
+        """True if a file is certainly absent."""
         if name.startswith(("/", "&")) or self.state.cwd is None:
             return False
         full = posixpath.normpath(posixpath.join(self.state.cwd, name))
@@ -267,7 +268,7 @@ class Session:
         return False
 
     def code_in(self, path: str, place: Place) -> Code | None:
-        """The shell code in a file; None, and a note, where it cannot be read."""
+        """Shell code of a file; None, with a note, if it cannot be read."""
         full = self.absolute(path)
         if posixpath.basename(path) in self.astray or (full is not None and self.is_written(full)):
             text = self.written.get(full or "")
@@ -279,6 +280,7 @@ class Session:
         return None if source is None else Code(source)
 
     def _open_code(self, path: str, place: Place) -> SourceText | None:
+        """Text of a shell file; None, with a note, if it cannot be read."""
         full = "./" + path if path.startswith("-") else path
         # after a `cd` that may have failed the file may still be the one seen from here
         if not path.startswith("/") and self.state.cwd not in (None, self.start_cwd):

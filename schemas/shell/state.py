@@ -39,17 +39,17 @@ class Variable(NamedTuple):
     """Where it was given the script's own arguments, of which there are none."""
 
     def is_set(self) -> bool:
-        """True if it holds anything."""
+        """True if the variable has a value."""
         return self.value is not None or self.items is not None
 
     def entries(self) -> dict[int | str, Text]:
-        """Its elements; a plain variable is its own first one."""
+        """Elements by key; a plain variable is element 0."""
         if self.items is not None:
             return dict(self.items)
         return {} if self.value is None else {0: self.value}
 
     def first_key(self) -> int | str:
-        """The element that its bare name stands for."""
+        """Key of the element that the bare name means."""
         return "0" if self.keyed else 0
 
     def index_of(self, key: int | str) -> int | str:
@@ -76,7 +76,7 @@ class State:
         self.frames: tuple[dict[str, Variable | None], ...] = ()
 
     def copy(self) -> State:
-        """A state that can be changed without touching this one."""
+        """Independent copy of the state."""
         other = State()
         other.variables = dict(self.variables)
         other.functions = dict(self.functions)
@@ -89,7 +89,7 @@ class State:
         return other
 
     def restore(self, kept: Mapping[str, Variable | None]) -> None:
-        """Gives variables back what they held before."""
+        """Restore saved variables."""
         for name, old in kept.items():
             if old is None:
                 self.variables.pop(name, None)
@@ -98,7 +98,7 @@ class State:
 
 
 def join_states(states: list[State], reason: Words, place: Place) -> State:
-    """The state of which only is known that it is one of `states`."""
+    """State that represents one of several possible ones."""
     first = states[0]
     for other in states[1:]:
         first = _joined_pair(first, other, Doubt(reason, place))
@@ -106,6 +106,7 @@ def join_states(states: list[State], reason: Words, place: Place) -> State:
 
 
 def _joined_pair(one: State, other: State, doubt: Doubt) -> State:
+    """State that represents one of two: what differs becomes unknown."""
     result = one.copy()
     for name in {**one.variables, **other.variables}:
         left, right = one.variables.get(name), other.variables.get(name)
@@ -131,7 +132,7 @@ def _joined_value(one: Text | None, other: Text | None, doubt: Doubt) -> Text | 
 
 
 def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt) -> Variable:
-    """A variable that is one of the two; None stands for an unset one."""
+    """Variable that is one of two; None stands for an unset one."""
     a, b = left or Variable(), right or Variable()
     shape = a._replace(
         exported=a.exported or b.exported,
@@ -157,7 +158,7 @@ def joined_variable(left: Variable | None, right: Variable | None, doubt: Doubt)
 
 
 def joined_text(one: Text, other: Text, doubt: Doubt) -> Text:
-    """A text that is one of the two: their common beginning and end, and something unknown between."""
+    """Text that is one of two: common ends, unknown middle."""
     if same(one, other):
         return one
     start, end = _common_ends(one, other, lambda a, b: a.text == b.text and a.doubt == b.doubt)
@@ -172,7 +173,7 @@ def _joined_list(one: tuple[Text, ...], other: tuple[Text, ...], doubt: Doubt) -
 
 
 def _common_ends(one: Sequence[T], other: Sequence[T], equal: Callable[[T, T], bool]) -> tuple[int, int]:
-    """Number of entries that two lists have in common at their beginning, and behind it at their end."""
+    """Number of equal entries at the start and at the end of two lists."""
     start = end = 0
     shortest = min(len(one), len(other))
     while start < shortest and equal(one[start], other[start]):
@@ -193,12 +194,12 @@ class WrittenFiles(NamedTuple):
     """Folders of which every file may have been written."""
 
     def has(self, full: str) -> bool:
-        """True if a file is one of them."""
+        """True if a file was written."""
         if full in self.files or posixpath.basename(full) in self.astray:
             return True
         return any(full.startswith(folder.rstrip("/") + "/") for folder in self.filled)
 
     def text(self, full: str) -> str | None:
-        """The text of one of them; None if it is not known."""
+        """Text of a written file; None if unknown."""
         text = self.files.get(full)
         return None if text is None else string_of(text)

@@ -76,7 +76,7 @@ class Word(NamedTuple):
     place: Place
 
     def literal(self) -> str | None:
-        """The word's text where it is nothing but unquoted characters."""
+        """Text of a word without quotes and expansions; None for others."""
         if len(self.parts) == 1:
             part = self.parts[0]
             return part.string if isinstance(part, Bare) else None

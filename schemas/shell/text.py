@@ -29,15 +29,15 @@ class Place(NamedTuple):
     end: int
 
     def snippet(self) -> str:
-        """The text at this place."""
+        """Source text at this place."""
         return self.source.text[self.start : self.end]
 
     def line(self) -> int:
-        """The line it starts in."""
+        """Line number of the start."""
         return self.source.position(self.start)[0]
 
     def span(self, home: str) -> Span:
-        """The place as a span; the file is named where it is not `home`."""
+        """Span of the place, with the file if it is not `home`."""
         found = self.source.span(self.start, self.end)
         return found if self.source.name == home else found._replace(file=self.source.name)
 
@@ -79,7 +79,7 @@ Text: TypeAlias = "tuple[Piece, ...]"
 
 
 def string_of(text: Text) -> str | None:
-    """The string, or None where a part of it is not known."""
+    """Text as a string; None if a part is unknown."""
     if len(text) == 1:
         piece = text[0]
         return piece.text if piece.doubt is None else None
@@ -90,7 +90,7 @@ def string_of(text: Text) -> str | None:
 
 
 def display(text: Text) -> str:
-    """The text for a person: what is known, and the source text of what is not."""
+    """Text for a person; unknown parts appear as their source."""
     if len(text) == 1:
         return text[0].text
     return "".join([piece.text for piece in text])
@@ -105,17 +105,17 @@ def doubt_of(text: Text) -> Doubt | None:
 
 
 def plain(string: str, place: Place) -> Text:
-    """A string that was made at `place` rather than written there."""
+    """Known text made at a place."""
     return (Piece(string, place),) if string else ()
 
 
 def unknown_text(reason: Words, place: Place, *, atomic: bool = False) -> Text:
-    """A value that cannot be known, shown as the source text at `place`."""
+    """Unknown text, shown as the source at a place."""
     return (Piece(place.snippet() or "?", place, False, (), Doubt(reason, place, atomic)),)
 
 
 def hole(reason: Words, place: Place, *, loose: bool = False) -> Text:
-    """Something that is not known and has no text of its own."""
+    """Unknown text without source of its own."""
     return (Piece("", place, False, (), Doubt(reason, place, loose=loose)),)
 
 
@@ -181,7 +181,7 @@ def same(one: Text, other: Text) -> bool:
 
 
 def place_of(text: Text, fallback: Place) -> Place:
-    """Place of a word: its own characters if they stand together, else the expansion that put it together."""
+    """Place of a word: its characters, or the expansion that made it."""
     if not text:
         return fallback
     if len(text) == 1:

@@ -58,7 +58,7 @@ _UNSET_AT_FIRST = frozenset(("OLDPWD", "COLUMNS", "LINES"))
 
 
 def reference(string: str, place: Place) -> tuple[str, Word | None]:
-    """The name and subscript that an indirect expansion's value gives."""
+    """Name and subscript in the value of an indirect expansion."""
     import re
 
     found = re.fullmatch(r"([A-Za-z_]\w*|[0-9]{1,9}|[@*#?$!-])(?:\[(.+)\])?", string)
@@ -87,13 +87,13 @@ class Variables(Session):
         self.state.positional = tuple([plain(value, self.place) for value in options.positional])
 
     def text(self, word: Word, *, assigned: bool = False) -> Text:
-        """A word where nothing is split: an assignment's value, a test's operand, a here-string."""
+        """Text of a word without splitting."""
         raise NotImplementedError
 
     # Names
 
     def variable(self, name: str) -> Variable | None:
-        """A variable, through name references; None where it is not set at all."""
+        """Variable of a name, references followed; None if unset."""
         found = self.state.variables.get(name)
         if found is not None and found.reference and found.value:
             return self._referenced_variable(name, found.value)
@@ -102,7 +102,7 @@ class Variables(Session):
         return found if found is not None and found.is_set() else None
 
     def _referenced_variable(self, name: str, value: Text) -> Variable | None:
-        """The variable, or the element of an array, that a name reference stands for."""
+        """Variable or element that a name reference means."""
         target = self.resolve_reference(name)
         if target is None:
             reason = say.referred_unknown(name=name)
@@ -116,7 +116,7 @@ class Variables(Session):
         return None if item is None else Variable(item)
 
     def resolve_reference(self, name: str) -> tuple[str, Word | None] | None:
-        """The variable that a name stands for, through name references, and its subscript; None where nobody knows."""
+        """Final name and subscript of a name; None if unknown."""
         for _ in range(8):
             found = self.state.variables.get(name)
             if found is None or not found.reference or not found.value:
@@ -131,7 +131,7 @@ class Variables(Session):
         return None
 
     def assignment_target(self, name: str, place: Place) -> str | None:
-        """The variable that an assignment to `name` sets; None for an element, whose array is forgotten."""
+        """Variable that an assignment sets; None for elements."""
         target = self._target_with_subscript(name, place)
         if target is not None and target[1] is not None:
             self.forget(target[0], place)
@@ -139,7 +139,7 @@ class Variables(Session):
         return None if target is None else target[0]
 
     def _target_with_subscript(self, name: str, place: Place) -> tuple[str, Word | None] | None:
-        """The variable that an assignment to `name` sets, with its subscript; None if the name is unknown."""
+        """Variable that an assignment sets, with subscript; None if unknown."""
         found = self.state.variables.get(name)
         if found is None or not found.reference or not found.value:
             return name, None
@@ -151,7 +151,7 @@ class Variables(Session):
     # Values
 
     def value_of(self, name: str, place: Place) -> Text | None:
-        """The value of `$name`; None where it is unset."""
+        """Value of `$name`; None if unset."""
         first = name[0]
         if first.isdigit():
             return self._positional(int(name[:9]), place)
@@ -202,6 +202,7 @@ class Variables(Session):
         return values[number - 1] if number <= len(values) else None
 
     def _special(self, name: str, place: Place) -> Text | None:
+        """Value of `$#`, `$?` and similar; None if it is not special."""
         if name == "#":
             if any(is_loose(value) for value in self.state.positional):
                 return unknown_text(say.argument_count(), place, atomic=True)
@@ -224,13 +225,13 @@ class Variables(Session):
         return unknown_text(say.not_set(name=name), place)
 
     def directory(self, place: Place) -> Text:
-        """The working directory."""
+        """Working directory as text."""
         if self.state.cwd is None:
             return unknown_text(say.directory_depends(), place)
         return plain(self.state.cwd, place)
 
     def element(self, variable: Variable, index: Word, place: Place) -> Text | None:
-        """An element of a variable; None where it is unset."""
+        """Element of a variable; None if unset."""
         text = self.text(index)
         string = string_of(text)
         if variable.items is None:
@@ -252,7 +253,7 @@ class Variables(Session):
     # Arithmetic
 
     def evaluate(self, expression: str, place: Place) -> int:
-        """The value of an expression given as a string; raises UndecidedError or ExpressionError."""
+        """Value of an arithmetic expression; UndecidedError or ExpressionError."""
         self.spend(len(expression) // 16 + 2)
 
         def read(name: str, index: str | None) -> str:
@@ -275,6 +276,7 @@ class Variables(Session):
             running.clear()  # it holds the two functions, and they hold it
 
     def _numeric(self, name: str, index: str | None, evaluator: Evaluator, place: Place) -> Text:
+        """Text of a variable or element for arithmetic."""
         if index is None:
             found = self.value_of(name, place)
             return self.unset_value(name, place) if found is None else found
@@ -285,7 +287,7 @@ class Variables(Session):
         return variable.items.get(variable.index_of(key), ())
 
     def key(self, name: str, index: Word) -> int | str | None:
-        """The element that a subscript names; None where that is not known."""
+        """Element key that a subscript means; None if unknown."""
         text = self.text(index)
         string = string_of(text)
         variable = self.variable(name)
@@ -306,7 +308,7 @@ class Variables(Session):
     def assign(
         self, name: str, value: Text, key: int | str | None, *, place: Place, append: bool = False, export: bool = False
     ) -> None:
-        """Gives a variable, or one element of an array, a value."""
+        """Set a variable or element."""
         destination = self._destination(name, key, place)
         if destination is None:
             return
@@ -330,7 +332,7 @@ class Variables(Session):
         )  # fmt: skip
 
     def _destination(self, name: str, key: int | str | None, place: Place) -> tuple[str, int | str | None] | None:
-        """The variable that a name stands for, and its element; None where a reference leads nowhere."""
+        """Variable and element that a name means; None for a broken reference."""
         target = self._target_with_subscript(name, place)
         if target is None or target[1] is None:
             return None if target is None else (target[0], key)
@@ -355,13 +357,14 @@ class Variables(Session):
         self.state.variables[name] = old._replace(value=None, items=items, place=place, own=self.not_given or old.own)
 
     def _with_attributes(self, variable: Variable, value: Text, place: Place) -> Text:
-        """A value as `declare -i`, `-u` and `-l` make it."""
+        """Value changed by `declare -i`, `-u` or `-l`."""
         if variable.integer:
             return self._as_integer(value, place)
         string = string_of(value) if variable.case else None
         return value if string is None else plain(string.upper() if variable.case == "u" else string.lower(), place)
 
     def _as_integer(self, value: Text, place: Place) -> Text:
+        """Value evaluated as arithmetic, for variables declared with `-i`."""
         string = string_of(value)
         if string is None:
             return unknown_text(verbatim(display(value)), place, atomic=True)
@@ -397,7 +400,7 @@ class Variables(Session):
 
 
 def _special(name: str) -> Words:
-    """The reason for which a parameter of bash's own is not known."""
+    """Reason why a special parameter is unknown."""
     if name in ("$", "!"):
         return say.process_number()
     return say.shells_options() if name == "-" else say.not_known()

@@ -40,7 +40,7 @@ class YamlDocument(NamedTuple):
 
     @property
     def value(self) -> Any:
-        """The value that `yaml.safe_load` returns for the text; None for an empty document."""
+        """Value as `yaml.safe_load` returns it; None for an empty document."""
         return None if self.root is None else self.root.value
 
     def find(self, path: str | tuple[Any, ...]) -> Node | None:
@@ -85,7 +85,7 @@ _recent: list[YamlDocument] = []
 
 
 def json_items(source: SourceText) -> Mapping[Any, Node]:
-    """The entries of a JSON file with their places, as far as YAML reads them."""
+    """Entries of a JSON file with places."""
     try:
         root = read_yaml(SourceText(source.name, source.text.replace("\t", " "))).root  # JSON allows tabs
     except UnreadableError:
@@ -94,6 +94,7 @@ def json_items(source: SourceText) -> Mapping[Any, Node]:
 
 
 def _read_document(source: SourceText) -> YamlDocument:
+    """Document by the fast reader, or by PyYAML if the text needs it."""
     from .fast_path import Beyond, read_plain
 
     reader = Reader(source)
@@ -131,12 +132,12 @@ class _Frame:
 
 
 def _is_same_value(a: Node, b: Node) -> bool:
-    """True if two nodes have one value of one type; large ones are the same only if they are one node."""
+    """True if two nodes have equal values; large ones only if identical."""
     return a is b or (a.size == b.size and a.size <= _MOST_COMPARED and _are_one(a.value, b.value))
 
 
 def _are_one(one: Any, other: Any) -> bool:
-    """True if two values are the same and of one type, in whatever order their keys stand."""
+    """True if two values are equal with equal types, key order ignored."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):
@@ -179,7 +180,7 @@ class Reader:
 
     @property
     def yaml(self) -> Any:
-        """PyYAML, which costs as much as starting Python."""
+        """PyYAML module, imported on first use."""
         import yaml
 
         return yaml
@@ -192,6 +193,7 @@ class Reader:
                 pass
 
     def _document(self, next_event: Callable[[], Any]) -> Node | None:
+        """Root node built from PyYAML's events, with limits on depth and size."""
         yaml = self.yaml
         scalar, alias = yaml.ScalarEvent, yaml.AliasEvent
         mapping, sequence = yaml.MappingStartEvent, yaml.SequenceStartEvent
@@ -234,6 +236,7 @@ class Reader:
                 root = node
 
     def _scalar(self, event: Any) -> Node:
+        """Node of a scalar event."""
         text: str = event.value
         tag: str | None = event.tag
         span = self._mark_span(event.start_mark, event.end_mark)
@@ -271,7 +274,7 @@ class Reader:
         return kind(text)
 
     def _odd_value(self, text: str, span: Span) -> Any:
-        """The value of a text that starts like a number, by PyYAML's own patterns."""
+        """Value of number-like text by PyYAML's own patterns."""
         import re
 
         for tag, pattern in self.yaml.SafeLoader.yaml_implicit_resolvers.get(text[:1], ()):
@@ -282,6 +285,7 @@ class Reader:
         return text
 
     def _implicit_value(self, tag: str, text: str, span: Span) -> Any:
+        """Value of an untagged scalar; notes octal, sexagesimal and date forms."""
         name = tag[len(_TAG) :]
         value = self._construct(tag, text, span)
         if name in ("int", "float"):
@@ -301,7 +305,7 @@ class Reader:
         return self._construct(tag, text, span)
 
     def _construct(self, tag: str, text: str, span: Span) -> Any:
-        """The value that PyYAML's own constructor makes of a scalar."""
+        """Value of a scalar by PyYAML's constructor for a tag."""
         if len(text) > _LONGEST_NUMBER and tag in (f"{_TAG}int", f"{_TAG}float"):
             # Neither framework counts so far, and to work a number out takes the square of its length.
             self._refuse(say.bad_value(text=_short_excerpt(text), why=say.number_too_long()), span)
@@ -322,6 +326,7 @@ class Reader:
         return value
 
     def _alias(self, event: Any) -> Node:
+        """Node that an alias refers to."""
         span = self._mark_span(event.start_mark, event.end_mark)
         node = self.anchors.get(event.anchor)
         if node is None:
@@ -331,6 +336,7 @@ class Reader:
         return node._replace(span=span, anchor_span=node.span, anchor=None)
 
     def _frame(self, event: Any, mapping: bool) -> _Frame:
+        """Open collection of a start event, after checks of its tag and anchor."""
         tag: str | None = event.tag
         name = ("map" if mapping else "seq") if tag is None or tag == "!" else tag
         if tag is not None and tag != "!":
@@ -348,6 +354,7 @@ class Reader:
         return _Frame(event, name)
 
     def _sequence(self, frame: _Frame, event: Any) -> Node:
+        """Node of a finished sequence."""
         span = self._collection_span(frame, event)
         for child in frame.children:
             self._refuse_special(child)
@@ -372,6 +379,7 @@ class Reader:
         return node
 
     def _mapping(self, frame: _Frame, event: Any) -> Node:
+        """Node of a finished mapping, with merges applied and duplicates reported."""
         span = self._collection_span(frame, event)
         merged: dict[Any, Node] = {}
         own: dict[Any, Node] = {}
@@ -413,7 +421,7 @@ class Reader:
         return node
 
     def merge(self, merged: dict[Any, Node], child: Node) -> dict[Any, tuple[Node, Node]]:
-        """Merge the mappings behind `<<`; the keys for which PyYAML 6.0.4 may take another value, with both."""
+        """Merge mappings from `<<`; returns keys whose value depends on the PyYAML version."""
         # In a list the first mapping wins; of several merge keys the last one does. PyYAML 6.0.4 decides by the
         # identity of the key's text (`constructor.py:flatten_mapping`), so that the other mapping wins for most keys.
         contested: dict[Any, tuple[Node, Node]] = {}
@@ -436,7 +444,7 @@ class Reader:
         self.problems.append(diagnose(problem, self.source.name, key.span, (related,)))
 
     def define(self, anchor: str, node: Node) -> None:
-        """Remember what an anchor names."""
+        """Remember the node of an anchor."""
         if anchor in self.anchors:
             self._refuse(say.duplicate_anchor(anchor=anchor), node.span)
         self.open_anchors.discard(anchor)
@@ -456,6 +464,7 @@ class Reader:
         return self.source.span(start.index, end.index)
 
     def _without_trailing_blank(self, span: Span) -> Span:
+        """Span of a block scalar without blank lines at its end."""
         line = min(span.end_line, self.source.line_count)
         if span.end_column > 1 and line == span.end_line:
             return span
@@ -475,6 +484,7 @@ class Reader:
         raise UnreadableError(diagnose(problem, self.source.name, span))
 
     def _refuse_syntax(self, error: Any) -> NoReturn:
+        """Raise UnreadableError for a syntax error, at the line that causes it."""
         mark = error.problem_mark or error.context_mark
         problem: str = error.problem or "unreadable"
         if mark is not None and problem == _LIBYAML_TOO_DEEP:
@@ -502,7 +512,7 @@ class Reader:
         self._refuse(say.syntax(why=say.foreign(problem), context=context), span)
 
     def _cause(self, seen: Span, error: Any) -> Span:
-        """The line that is wrong, where the scanner notices it a line later."""
+        """Span of the line that causes an error noticed later."""
         if error.context == "while scanning a simple key" and error.context_mark is not None:
             return self._whole(self._line_of(error.context_mark))  # a key without its colon
         if error.problem not in ("did not find expected key", "did not find expected <document start>"):
@@ -520,7 +530,7 @@ class Reader:
         return seen if is_other else self._whole(last)
 
     def _next_after(self, line: int) -> int:
-        """The next line that says something; the line itself where none does."""
+        """Next line with content; the line itself if there is none."""
         return next((at for at in range(line + 1, self.source.line_count + 1) if self._says(at)), line)
 
     def _says(self, line: int) -> bool:
@@ -559,7 +569,7 @@ _NUMBER_CHARACTERS = frozenset("0123456789_.+-:eE xXabcdfABCDF infINF naNA tTzZ\
 
 
 def _usual_number(text: str) -> type[int | float | str] | None:
-    """The value of an everyday number for PyYAML: `1e-5` is a string; None if its own patterns have to decide."""
+    """Type of common number texts; None if PyYAML's patterns must decide."""
     number = text[1:] if text[0] in "+-" else text
     if number.isdigit() and (number[0] != "0" or number == "0"):
         return int
@@ -574,6 +584,7 @@ def _usual_number(text: str) -> type[int | float | str] | None:
 
 
 def _is_printable(character: str) -> bool:
+    """True if YAML permits a character."""
     point = ord(character)
     return (
         character in "\t\n\r\x85"
@@ -584,7 +595,7 @@ def _is_printable(character: str) -> bool:
 
 
 def _as_yaml_float(text: str) -> str:
-    """The same number in a form that YAML 1.1 reads as a float."""
+    """Number in a form that YAML 1.1 reads as a float."""
     mantissa, _, exponent = text.replace("E", "e").partition("e")
     if "." not in mantissa:
         mantissa += ".0"

@@ -44,7 +44,7 @@ class Beyond(Exception):  # noqa: N818 - not an error: another reader takes over
 
 
 def read_plain(reader: Reader) -> Node | None:
-    """The root of the reader's text; `Beyond` where PyYAML has to read it."""
+    """Root node of a plain document; `Beyond` if PyYAML must read it."""
     text = reader.source.text
     if not text.replace("\n", "").isprintable():
         raise Beyond  # tabs, carriage returns, other line breaks, and what YAML refuses
@@ -63,6 +63,7 @@ class _Lines:
         self.rows.append((0, -1, ""))  # an end that no block reaches beyond
 
     def document(self) -> Node | None:
+        """Root node of all lines; None for an empty document."""
         if len(self.rows) == 1:
             return None
         _, indent, content = self.rows[0]
@@ -97,6 +98,7 @@ class _Lines:
         return node
 
     def mapping(self, indent: int, depth: int, key: Span | None, anchor: str | None, start: tuple[int, int]) -> Node:
+        """Node of a block mapping at an indentation."""
         rows = self.rows
         own: dict[Any, Node] = {}
         merged: dict[Any, Node] = {}
@@ -147,6 +149,7 @@ class _Lines:
         return Node("mapping", value, span, key, items, anchor=anchor, size=size)
 
     def sequence(self, indent: int, depth: int, key: Span | None, anchor: str | None, start: tuple[int, int]) -> Node:
+        """Node of a block sequence at an indentation."""
         rows = self.rows
         entries: list[Node] = []
         size = 1
@@ -179,7 +182,7 @@ class _Lines:
         return Node("sequence", value, span, key, {}, tuple(entries), anchor, size=size)
 
     def value(self, number: int, at: int, rest: str, indent: int, depth: int, key: Span | None, *, after: int) -> Node:
-        """The value behind a colon or a dash: `rest`, which starts at column `at`, or the block below it."""
+        """Node of the value after a colon or dash, on the line or below it."""
         self.at += 1
         anchor: tuple[str, int, int] | None = None
         first = rest[:1]
@@ -215,7 +218,7 @@ class _Lines:
         return self.plain(number, at, rest, key, anchor)
 
     def plain(self, number: int, at: int, rest: str, key: Span | None, anchor: tuple[str, int, int] | None) -> Node:
-        """A scalar without quotes; the usual ones are kept, since files repeat them."""
+        """Node of an unquoted scalar; common ones are cached."""
         text = _without_comment(rest)
         if (text[0] in _INDICATORS and not (text[0] == "-" and text[1:2] not in ("", " "))) or (
             ":" in text and (text[-1] == ":" or ": " in text)
@@ -245,7 +248,7 @@ class _Lines:
         return Node("scalar", None, place, key, text="", plain=True)
 
     def scalar(self, number: int, at: int, text: str, key: Span | None, anchor: tuple[str, int, int] | None) -> Node:
-        """A scalar as it is written; one in quotes is a string."""
+        """Node of a quoted or unquoted scalar."""
         start = at + 1 if anchor is None else anchor[2]
         span = Span(number, start, number, at + len(text) + 1)
         plain = text[0] not in "'\""
@@ -269,7 +272,7 @@ class _Lines:
         return node._replace(span=span, key_span=key, anchor_span=node.span, anchor=None)
 
     def flow(self, cursor: _Cursor, depth: int, key: Span | None) -> Node:
-        """The list whose bracket stands at the cursor, which comes to stand behind it."""
+        """Node of a flow list at the cursor."""
         if depth >= MAX_DEPTH:
             raise Beyond
         line, column = cursor.number, cursor.column()
@@ -314,7 +317,7 @@ class _Lines:
         return self.scalar(cursor.number, cursor.base + start, word, None, None)
 
     def next_mark(self, cursor: _Cursor) -> str:
-        """The next character of a list, in this line or one below."""
+        """Next non-blank character of a flow list, on this or a later line."""
         while True:
             while cursor.text[cursor.place : cursor.place + 1] == " ":
                 cursor.place += 1
@@ -360,7 +363,7 @@ _names: set[str] = set()
 
 
 def _is_name(key: str) -> bool:
-    """True if a key is surely a string: letters, digits and a few marks that mean nothing to YAML."""
+    """True if a key is certainly a string."""
     if not (key[:1].isalpha() and _is_word(key) and len(key) < 100 and key.lower() not in _WORDS):
         return False
     if len(_names) < _MOST_NAMES:
@@ -384,7 +387,7 @@ def _without_comment(text: str) -> str:
 
 
 def _closing_quote(text: str, start: int) -> int:
-    """The place at which the quotes that open at `start` close; no escapes, no doubled quotes."""
+    """Position of the closing quote; escapes are not supported."""
     quote = text[start]
     end = text.find(quote, start + 1)
     if end < 0 or text[end + 1 : end + 2] == quote or (quote == '"' and "\\" in text[start:end]):

@@ -45,7 +45,7 @@ class Node(NamedTuple):
 
 
 def refuse_deep(text: str, loader: Any) -> None:
-    """`yaml.YAMLError` for a document that nests deeper than anything that a person writes.
+    """Raise `yaml.YAMLError` for a document nested deeper than people write.
 
     PyYAML's C loader calls itself for each level of a document, and too many end the process.
     """
