@@ -742,6 +742,8 @@ class WeightsConvertJson(Open):
     vocabulary: VocabularyRowsJson | None
     dequantized: DequantizedJson | None
     left_out: list[LeftOutJson]
+    updates: int | None
+    """The updates that Adam's state has seen, if it was converted."""
     part: list[int] | None
     """Which part of the files was written, and how many parts there are."""
     oversized: list[str]

@@ -95,6 +95,7 @@ def _request_of(args: WeightsConvertArgs) -> Request:
     cut = Cut(args.pipeline_parallel, **{name: getattr(args, name) for name in Cut._fields[1:]})
     ranks = Ranks(args.tensor_parallel, args.pipeline_parallel, args.expert_parallel, cut)
     _check_numbers(args)
+    _check_ways(args)
     part = None if args.part is None else read_part(args.part)
     continues = args.resume or args.plan or args.finish or args.ray is not None or part is not None
     _check_place(args.output, args.files[0], resume=continues, force=args.force)
@@ -113,6 +114,7 @@ def _request_of(args: WeightsConvertArgs) -> Request:
         workers=args.workers,
         part=part,
         finish=args.finish or args.ray is not None,
+        optimizer=args.optimizer,
     )
 
 
@@ -121,12 +123,18 @@ def _report(progress: Progress) -> None:
 
 
 def _check_numbers(args: WeightsConvertArgs) -> None:
-    """UsageError if a number cannot be, or options contradict one another."""
+    """UsageError if a number cannot be."""
     ranks = (args.tensor_parallel, args.pipeline_parallel, args.expert_parallel)
     if min(ranks) < 1 or not 0 < args.shard_size < math.inf:
         raise UsageError(usage.numbers_of_ranks_and_shard())
     if args.workers < 1 or (args.bandwidth is not None and not 0 < args.bandwidth < math.inf):
         raise UsageError(usage.workers_above_zero())
+
+
+def _check_ways(args: WeightsConvertArgs) -> None:
+    """UsageError if options contradict one another."""
+    if args.optimizer and args.dtype not in (None, "fp32"):
+        raise UsageError(usage.optimizer_is_float32())
     if args.workers > 1 and not hasattr(os, "fork"):
         raise UsageError(usage.workers_need_fork())
     ways = (args.part is not None, args.ray is not None, args.finish)
@@ -392,6 +400,7 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
         "vocabulary": None if done.vocabulary is None else done.vocabulary._asdict(),
         "dequantized": None if done.dequantized is None else done.dequantized._asdict(),
         "left_out": _beside_json(done.beside, language),
+        "updates": done.updates,
         "part": None if done.part is None else list(done.part),
         "oversized": list(done.oversized),
         "configurations": list(done.configuration),
@@ -443,6 +452,8 @@ def _page(done: Conversion, output: str, language: Language) -> None:
         kept = "" if made.dtype == "F32" else word("keep_float32")
         block = "×".join(map(str, made.block))
         say(f"  {word('dequantized', made.tensors, block, made.scale, made.dtype)}{kept}")
+    if done.updates is not None:
+        say(f"  {word('adam', done.updates)}")
     _print_beside(done.beside, language)
     say(f"  {word('by', ', '.join(done.configuration))}")
     if done.part is not None:
@@ -450,6 +461,4 @@ def _page(done: Conversion, output: str, language: Language) -> None:
         say(f"  {word('part', *done.part, len(done.files), size)}")
         say(f"  {word('next_part')}")
         return
-    form = "huggingface" if done.target == "huggingface" else done.target_form
-    assert form != "ckpt"  # which is read alone
-    say(f"  {word('load')}: {usage.page('loading', language)(form, output)}")
+    say(f"  {word('load')}: {usage.page('loading', language)(done.loading, output)}")

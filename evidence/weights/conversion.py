@@ -11,10 +11,12 @@ import json
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
+from ...mappings.keys_compiled import SINKS
 from ...schemas.border.file_output import free_bytes
 from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError
@@ -26,8 +28,19 @@ from .huggingface_files import INDEX, huggingface_units, index_text, safetensors
 from .megatron_dist import distributed_units
 from .megatron_torch import Build, Ranks, rank_folder, ranks_of
 from .messages_compiled import say
-from .mindformers_files import MAP, as_mindformers
-from .model import SHARD, TRACKER, VOCABULARY, Problems, View, checkpoint_at, differing_copies
+from .mindformers_files import ADAM, COMMON_INFO, MAP, as_mindformers
+from .model import (
+    AVERAGES,
+    SHARD,
+    SQUARES,
+    TRACKER,
+    VOCABULARY,
+    AdamState,
+    Problems,
+    View,
+    checkpoint_at,
+    differing_copies,
+)
 from .names_compiled import DESCRIBING
 from .number_types_compiled import EIGHT_BITS
 from .opening import Sides, configs_of_ends, open_checkpoint, shift_norm_scales, sides_of, written_model
@@ -62,7 +75,7 @@ from .weight import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from ...mapper.weights import Beside
     from ...schemas.config import Config, Framework, ReadOptions
@@ -101,6 +114,8 @@ class Request(NamedTuple):
     """Which part of the files is written, counted from one, and how many parts there are; None for all of them."""
     finish: bool = False
     """True if all files are written, and only what follows them is left to do."""
+    optimizer: bool = False
+    """True if Adam's state is converted, too."""
 
 
 class Vocabulary(NamedTuple):
@@ -130,6 +145,10 @@ class Conversion(NamedTuple):
     part: tuple[int, int] | None = None
     oversized: tuple[str, ...] = ()
     """Tensors larger than a shard, each in a file of its own."""
+    updates: int | None = None
+    """The updates that Adam's state has seen, if it was converted."""
+    loading: Literal["torch", "torch_dist", "safetensors", "dynamic", "resumed", "huggingface"] = "safetensors"
+    """The way in which the target's framework loads it."""
 
 
 class DequantizedTensors(NamedTuple):
@@ -158,6 +177,7 @@ class Plan(NamedTuple):
     """In the target's vocabulary size and number type, under the weight table's names."""
     units: tuple[Unit, ...]
     vocabulary: Vocabulary | None
+    adam: AdamState | None = None
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -218,13 +238,29 @@ def _conversion_of(
         sum(weight.count for weight in plan.weights.values()),
         tuple(sorted({weight.dtype for weight in weights})),
         plan.vocabulary,
-        plan.model.beside,
+        plan.model.beside if plan.adam is None else _without_optimizer(plan.model.beside),
         plan.sources,
         tuple(findings),
         eight_bit_tensors(request, plan.model),
         request.part,
         _oversized_tensors(request, plan),
+        None if plan.adam is None else plan.adam.step,
+        _form_to_load(request, plan),
     )
+
+
+def _form_to_load(
+    request: Request, plan: Plan
+) -> Literal["torch", "torch_dist", "safetensors", "dynamic", "resumed", "huggingface"]:
+    if plan.target != "mindformers":
+        return request.ckpt_format if plan.target == "megatron" else "huggingface"
+    if plan.adam is not None:
+        return "resumed"
+    return "dynamic" if plan.goal.mindformers.config.dialect == "dynamic" else "safetensors"
+
+
+def _without_optimizer(beside: Mapping[Beside, Amount]) -> dict[Beside, Amount]:
+    return {what: amount for what, amount in beside.items() if not what.anew}
 
 
 def tasks_of(units: Sequence[Unit]) -> list[Unit]:
@@ -363,15 +399,64 @@ def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOp
     _check_same_model(sides.of(framework), goal.of(target), wanted, there)
     source = sides.of(framework).source
     gathered = Problems()
-    model = checkpoint.model(View(sides.layout, wanted, source, problems=gathered))
+    view = View(sides.layout, wanted, source, problems=gathered)
+    model = checkpoint.model(view)
     _check_complete(request.checkpoint, model, wanted, source, gathered)
-    ranks = request.ranks if target == "megatron" else Ranks()
-    weights, vocabulary = _with_vocabulary(model, goal, there, target, ranks, request)
     table = WeightTable(goal.layout)
+    adam = _adam_state(request, checkpoint, view, table, target) if request.optimizer else None
+    held = model.weights if adam is None else {**model.weights, **adam.masters}
+    fit = partial(_with_vocabulary, goal=goal, there=there, target=target, request=request)
+    weights, vocabulary = fit(held)
     weights = shift_norm_scales(weights, table, sides.of(framework), goal.of(target))
     weights = _cast_weights(weights, model, table, None if request.dtype is None else CHOSEN[request.dtype])
+    if adam is not None:
+        adam = AdamState(adam.step, fit(adam.averages)[0], fit(adam.squares)[0])
     units = tuple(_MAKERS[target](request, checkpoint, goal, table, weights))
-    return Plan(checkpoint, sides, goal, target, model, weights, units, vocabulary)
+    units += tuple(_adam_units(request, table, adam)) if adam is not None else ()
+    return Plan(checkpoint, sides, goal, target, model, weights, units, vocabulary, adam)
+
+
+def _adam_state(
+    request: Request, checkpoint: Checkpoint, view: View, table: WeightTable, target: Framework
+) -> AdamState:
+    """The state of Adam for every trained weight; RefusedError if there is none that can be converted."""
+    if target != "mindformers":
+        raise RefusedError(problem(say.adam_target(target=target), request.checkpoint))
+    state = checkpoint.adam_state(view)
+    if state is None:
+        raise RefusedError(problem(say.no_adam_state(path=request.checkpoint), request.checkpoint))
+    shapes = view.wanted or {}
+    trained = _trained_names(shapes, table)
+    for held in (state.averages, state.squares):
+        missing = [name for name in trained if name not in held or not _has_shape(held[name], name, shapes)]
+        if missing:
+            said = say.adam_incomplete(path=request.checkpoint, names=list_names(missing))
+            raise RefusedError(problem(said, request.checkpoint))
+    averages, squares, masters = (
+        {name: cast_to(name, held[name], "F32") for name in trained if name in held}
+        for held in (state.averages, state.squares, state.masters)
+    )
+    return AdamState(state.step, averages, squares, masters)
+
+
+def _trained_names(names: Iterable[str], table: WeightTable) -> list[str]:
+    pairings = ((name, table.find_pairing("megatron", name)) for name in names)
+    return [name for name, pairing in pairings if pairing is not None and not pairing.kept]
+
+
+def _has_shape(weight: Weight, name: str, shapes: Mapping[str, Shape]) -> bool:
+    return weight.shape[1:] == shapes[name][1:] if name in VOCABULARY else weight.shape == shapes[name]
+
+
+def _adam_units(request: Request, table: WeightTable, adam: AdamState) -> Iterator[Unit]:
+    """The files of Adam's state, named as the framework names them: checkpoint/utils.py:is_optimizer_ckpt_file, 2.1."""
+    named: dict[str, Weight] = {}
+    for kind, held in ((AVERAGES, adam.averages), (SQUARES, adam.squares)):
+        found, _ = as_mindformers(table, held)
+        named |= {ADAM[kind] + name: weight for name, weight in found.items()}
+    groups = [group for _, group in safetensors_shards(named, request.shard_bytes)]
+    for number, group in enumerate(groups, 1):
+        yield Unit(f"opt-{number:07d}-{len(groups):07d}.safetensors", group, "safetensors")
 
 
 def _accounts(
@@ -492,23 +577,28 @@ def _check_copies(model: Model) -> None:
         raise RefusedError(*found)
 
 
+def _vocabulary_rows(goal: Sides, rows: int, target: Framework, request: Request) -> int:
+    """The rows of the target's vocabulary, padded for its tensor ranks."""
+    if target != "megatron" or request.ranks.tensor == 1:
+        return rows
+    step = goal.megatron.recipe.value("model.vocab_divisor")
+    step = (step if isinstance(step, int) and not isinstance(step, bool) else 1) * request.ranks.tensor
+    return -(-rows // step) * step
+
+
 def _with_vocabulary(
-    model: Model, sides: Sides, there: Mapping[str, Shape], target: Framework, ranks: Ranks, request: Request
+    held: Mapping[str, Weight], *, goal: Sides, there: Mapping[str, Shape], target: Framework, request: Request
 ) -> tuple[dict[str, Weight], Vocabulary | None]:
     """The weights with as many rows of the vocabulary as the target has."""
-    weights = {name: model.weights[name] for name in there}
-    rows = there[VOCABULARY[0]][0] or weights[VOCABULARY[0]].shape[0]
-    if target == "megatron" and ranks.tensor > 1:
-        step = sides.megatron.recipe.value("model.vocab_divisor")
-        step = (step if isinstance(step, int) and not isinstance(step, bool) else 1) * ranks.tensor
-        rows = -(-rows // step) * step
+    weights = {name: held[name] for name in there if name in held}
+    rows = _vocabulary_rows(goal, there[VOCABULARY[0]][0] or weights[VOCABULARY[0]].shape[0], target, request)
     changed: Vocabulary | None = None
     for name in VOCABULARY:
         weight = weights.get(name)
         if weight is None or weight.shape[0] == rows:
             continue
         changed = Vocabulary(weight.shape[0], rows)
-        used = sides.megatron.recipe.value("model.vocab_size") or sides.mindformers.recipe.value("model.vocab_size")
+        used = goal.megatron.recipe.value("model.vocab_size") or goal.mindformers.recipe.value("model.vocab_size")
         if weight.shape[0] > rows:
             if isinstance(used, int) and used > rows:
                 said = say.vocabulary(path=request.checkpoint, found=weight.shape[0], vocabulary=used, wanted=rows)
@@ -598,8 +688,23 @@ def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
         without = () if is_quantized else ("quantization_config",)
         yield FILE, written_model(plan.goal.of("huggingface").config, without)
         return
+    side = plan.goal.of("mindformers")
+    if plan.adam is not None or side.config.dialect == "dynamic":
+        yield COMMON_INFO, _common_info(side, 0 if plan.adam is None else plan.adam.step)
     where = {name: unit.path for unit in plan.units for name in unit.weights}
     yield MAP, json.dumps(where, indent=2) + "\n"
+
+
+def _common_info(side: Side, step: int) -> str:
+    """What the dynamic graph's trainer reads from every checkpoint, and the static one's where a run is resumed.
+
+    Source: mindformers 1.9 to 2.1 `pynative/trainer/trainer.py:_load_checkpoint`, `trainer/base_trainer.py`. Where data
+    is sunk, which is the default, an epoch is a step.
+    """
+    is_epoch_whole = side.config.value(SINKS) is False
+    counts = {"epoch_num": min(step, 1) if is_epoch_whole else step, "step_num": step, "global_step": step}
+    batch = side.recipe.value("batch.global_size")
+    return json.dumps({**counts, "loss_scale": 1.0, "global_batch_size": batch}, indent=4) + "\n"
 
 
 def _conversion_identity(request: Request, plan: Plan) -> dict[str, Any]:
@@ -615,6 +720,7 @@ def _conversion_identity(request: Request, plan: Plan) -> dict[str, Any]:
         if plan.target == "megatron"
         else None,
         "layout": plan.goal.layout._asdict(),
+        **({"optimizer": True} if request.optimizer else {}),
         **({} if plan.goal is plan.sides else {"layout_of_source": plan.sides.layout._asdict()}),
         "tensors": _digest(plan),
     }

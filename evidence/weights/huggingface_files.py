@@ -138,6 +138,9 @@ class HuggingFaceFiles:
         """The parameters under their own names."""
         return {name: weight for name, weight in self._tensors.items() if beside_a_model(name) is None}
 
+    def adam_state(self, view: View) -> None:
+        del view
+
     def model(self, view: View) -> Model:
         """Weights of the folder under Megatron-Core's names, with tensors that have no place there."""
         family, recipe = self.config.dialect, recipe_of(self.config)

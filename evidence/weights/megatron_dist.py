@@ -22,9 +22,9 @@ from ...mapper.weights import WeightTable, beside_the_weights, canonical, expert
 from ...schemas.fast_records import NamedTuple
 from ..bounded_files import bytes_of
 from .checkpoint_pickle import Pieces, Places, Record, read_pickle
-from .megatron_torch import arguments_of
+from .megatron_torch import adam_step, arguments_of
 from .messages_compiled import say
-from .model import Amount, Model, View, count
+from .model import AVERAGES, MASTERS, SQUARES, AdamState, Amount, Model, View, count
 from .number_types_compiled import STORED, TORCH
 from .target_files import Unit
 from .tensor_files import (
@@ -40,7 +40,15 @@ from .tensor_files import (
     write_archive,
     write_pickle,
 )
-from .weight import join_weights, raise_denied, raise_duplicate, raise_garbled, raise_unreadable
+from .weight import (
+    join_weights,
+    matrix_at,
+    raise_denied,
+    raise_duplicate,
+    raise_garbled,
+    raise_unreadable,
+    reshape_weight,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -57,6 +65,8 @@ _MOST_STACKED = 1 << 16
 _STACKED = re.compile(r"(decoder\.layers\.)(?=[^\d])")
 _EXPERTS = re.compile(r"\.mlp\.experts\.experts\.(?=\D)")
 _ONE_EXPERT = re.compile(r"\.mlp\.experts\.experts\.(?=\d)")
+_STATE = re.compile(r"(?:chained_\d+\.)?optimizer\.state\.(?P<kind>exp_avg|exp_avg_sq|fp32_param)\.(?P<name>.+)")
+"""What the optimizers call their state of a weight: core/optimizer/optimizer.py, distrib_optimizer.py."""
 _HALVES = ("_w", "_v")
 """What gate and up projection are called where each is a parameter of its own: transformer/mlp.py, 0.14."""
 
@@ -70,14 +80,19 @@ class MegatronDist:
     def __init__(self, found: Found) -> None:
         self.folder = found.folder
         common = os.path.join(self.folder, "common.pt")
-        content: Any = TorchFile(common).content if os.path.isfile(common) else {}
+        file = TorchFile(common) if os.path.isfile(common) else None
+        content: Any = {} if file is None else file.content
         if not isinstance(content, dict):
             raise_garbled(common, say.it_is_no_table())
         table = cast("dict[str, Any]", content)
         iteration = table.get("iteration")
         self.iteration = iteration if isinstance(iteration, int) else None
         self.arguments = arguments_of(table.get("args"))
+        self._common = file
         self._amounts_beside: dict[Beside, Amount] = {}
+        self._states: dict[str, dict[str, Any]] = {}
+        """What `.metadata` says of Adam's state: by its kind and the weight's own name."""
+        self._places: Mapping[Any, Places] = {}
         self._tensors = self._read_metadata()
 
     def _read_metadata(self) -> dict[str, Scattered]:
@@ -96,17 +111,17 @@ class MegatronDist:
         if not isinstance(entries, dict) or not isinstance(places, dict):
             raise_garbled(path, say.it_does_not_say_what())
         try:
-            where = cast("dict[Any, Places]", places)
-            self._check_places(where)
-            return dict(self._parameters(cast("dict[str, Any]", entries), where))
+            self._places = cast("dict[Any, Places]", places)
+            self._check_places(lambda name: beside_the_weights("megatron", name) is None)
+            return dict(self._parameters(cast("dict[str, Any]", entries)))
         except (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError) as error:
             raise_garbled(path, say.an_entry_is_not_as(error=error))
 
-    def _check_places(self, places: Mapping[Any, Places]) -> None:
-        """UnreadableError where a file that holds a weight is not there, or ends before it."""
+    def _check_places(self, is_asked: Callable[[str], bool]) -> None:
+        """UnreadableError where a file that holds such a tensor is not there, or ends before it."""
         sizes: dict[str, int] = {}
-        for (name, _), held in places.items():
-            if beside_the_weights("megatron", name) is not None:
+        for (name, _), held in self._places.items():
+            if not is_asked(name):
                 continue
             for file, start, length in map(held.__getitem__, range(len(held))):
                 path = self._path(file)
@@ -122,29 +137,34 @@ class MegatronDist:
     def _path(self, file: str) -> str:
         return os.path.join(self.folder, os.path.basename(file))
 
-    def _parameters(self, entries: Mapping[str, Any], places: Mapping[Any, Places]) -> Iterator[tuple[str, Scattered]]:
+    def _parameters(self, entries: Mapping[str, Any]) -> Iterator[tuple[str, Scattered]]:
         """Model parameters in the metadata; other entries are only counted."""
         for name, entry in entries.items():
+            state = _STATE.fullmatch(name)
+            if state is not None:
+                self._states.setdefault(state["kind"], {})[state["name"]] = name, entry
             what = beside_the_weights("megatron", name)
             if what is not None:
                 size = entry.get("size")
                 width = 0 if size is None else STORED[_dtype_of(entry.get("properties"))][1]
                 count(self._amounts_beside, what, prod(size or ()) * width)
                 continue
-            pieces: Any = entry.get("chunks")
-            if pieces is None:
-                continue
-            shape = tuple(entry.get("size"))
-            dtype = _dtype_of(entry.get("properties"))
-            whole = Scattered(name, dtype, shape, self._chunks(name, dtype, pieces, places))
-            whole.check_whole(self.folder)
-            yield name, whole
+            if entry.get("chunks") is not None:
+                yield name, self._read_scattered(name, name, entry)
 
-    def _chunks(self, name: str, dtype: str, pieces: Pieces, places: Mapping[Any, Places]) -> _Chunks:
+    def _read_scattered(self, name: str, key: str, entry: Any) -> Scattered:
+        """A parameter whose pieces stand under a key."""
+        dtype = _dtype_of(entry.get("properties"))
+        pieces = self._chunks(key, dtype, entry.get("chunks"))
+        whole = Scattered(name, dtype, tuple(entry.get("size")), pieces)
+        whole.check_whole(self.folder)
+        return whole
+
+    def _chunks(self, name: str, dtype: str, pieces: Pieces) -> _Chunks:
         """The pieces of a parameter with their places; UnreadableError where one has none that it fits into."""
-        whole = places.get((name, None))
+        whole = self._places.get((name, None))
         axes = len(pieces[0][0]) if pieces else 0
-        found = places.get((name, axes))
+        found = self._places.get((name, axes))
         rows = array("q")
         for number, (offsets, size) in enumerate(pieces):
             row = None if found is None else found.row_of(offsets, number)
@@ -163,12 +183,12 @@ class MegatronDist:
         return _Chunks(self._path, name, pieces, found, whole, rows)
 
     def shapes(self) -> Mapping[str, Shape]:
-        return {name: weight.shape for name, (_, weight) in self._named_weights().items()}
+        return {name: weight.shape for name, (_, weight) in self._named_weights(self._tensors).items()}
 
     def model(self, view: View) -> Model:
         """Weights of the checkpoint under their own names, layers and experts unstacked."""
         table = WeightTable(view.layout)
-        named = self._named_weights()
+        named = self._named_weights(self._tensors)
         unknown = sorted(
             {written for name, (written, _) in named.items() if table.find_pairing("megatron", name) is None}
         )
@@ -188,10 +208,28 @@ class MegatronDist:
         written_as = {name: written for name, (written, _) in named.items()}
         return Model("megatron", self.folder, weights, written_as, tuple(unknown), self._amounts_beside)
 
-    def _named_weights(self) -> dict[str, tuple[str, Weight]]:
+    def adam_state(self, view: View) -> AdamState | None:
+        common: Any = {} if self._common is None else self._common.content
+        step = None if self._common is None else adam_step(self._common, common.get("optimizer"))
+        if step is None or not {AVERAGES, SQUARES} <= self._states.keys():
+            return None
+        self._check_places(lambda name: _STATE.fullmatch(name) is not None)
+        kinds = {kind: self._named_states(kind, view) for kind in self._states}
+        return AdamState(step, kinds[AVERAGES], kinds[SQUARES], kinds.get(MASTERS, {}))
+
+    def _named_states(self, kind: str, view: View) -> dict[str, Weight]:
+        """One kind of state by the weights' names."""
+        entries = self._states[kind]
+        named = self._named_weights(
+            {name: self._read_scattered(name, key, entry) for name, (key, entry) in entries.items()}
+        )
+        wanted = view.wanted or {}
+        return {name: _restore_shape(weight, wanted.get(name, weight.shape)) for name, (_, weight) in named.items()}
+
+    def _named_weights(self, tensors: Mapping[str, Scattered]) -> dict[str, tuple[str, Weight]]:
         """Every parameter by its own name: layers and experts that are stacked each by themselves."""
         found: dict[str, tuple[str, Weight]] = {}
-        for written, weight in self._tensors.items():
+        for written, weight in tensors.items():
             for name, part in _unstack(written, weight):
                 name = canonical("megatron", _ONE_EXPERT.sub(".mlp.experts.local_experts.", name))
                 if name in found:
@@ -203,6 +241,23 @@ class MegatronDist:
                 written, gate = found.pop(first)
                 found[name] = written, join_weights([gate, found.pop(name + _HALVES[1])[1]], 0)
         return found
+
+
+def _restore_shape(weight: Weight, wanted: Shape) -> Weight:
+    """A state that the distributed optimizer stores flat, as `[X / x, Y / y, x * y]` for pieces of `[x, y]`.
+
+    Source: megatron-core 0.12 `dist_checkpointing/strategies/torch.py:sharded_tensor_to_torch_sharded_tensor`.
+    """
+    cuts = weight.shape[:-1]
+    if len(weight.shape) != len(wanted) + 1 or prod(weight.shape) != prod(wanted):
+        return weight
+    if len(wanted) == 1 or cuts[1] == 1:
+        return reshape_weight(weight, wanted)
+    if len(wanted) == len(cuts) == len(("rows", "columns")) and cuts[0] == 1 and not wanted[1] % cuts[1]:
+        flat = matrix_at(weight, 0)
+        piece = (wanted[0], wanted[1] // cuts[1])
+        return join_weights([reshape_weight(matrix_at(flat, at), piece) for at in range(cuts[1])], 1)
+    return weight
 
 
 class _Chunks:

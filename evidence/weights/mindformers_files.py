@@ -34,7 +34,7 @@ from ...schemas.fast_records import NamedTuple
 from ..bounded_files import Budget, members
 from ..data.protocol_buffers import as_int64
 from .messages_compiled import say
-from .model import Amount, Copy, Model, View, count
+from .model import AVERAGES, MASTERS, SQUARES, AdamState, Amount, Copy, Model, View, count
 from .number_types_compiled import STORED
 from .tensor_files import Chunk, Scattered, read_header, read_parameters
 from .weight import (
@@ -272,6 +272,7 @@ class _Fields:
 
 
 MAP = "param_name_map.json"
+COMMON_INFO = "common.json"
 _INDEX = "index.json"
 _MOST_JSON = 1 << 27
 _LISTED = 150
@@ -301,10 +302,10 @@ class MindFormersFiles:
             self._tensors = dict(_read_slices(found.folder, metadata, self._copies))
         else:
             self._tensors = dict(whole_parameters(found.folder, names))
-        common = os.path.join(found.folder, "common.json")
+        common = os.path.join(found.folder, COMMON_INFO)
         if os.path.isfile(common):
             step = next((value for _, key, value in _members(common) if key == "global_step"), None)
-            self.iteration = step if isinstance(step, int) else None
+            self.iteration = step if isinstance(step, int) and step > 0 else None
 
     def shapes(self) -> Mapping[str, Shape]:
         return {canonical("mindformers", name): weight.shape for name, weight in self._tensors.items()}
@@ -319,30 +320,62 @@ class MindFormersFiles:
 
     def model(self, view: View) -> Model:
         """Weights of the checkpoint under Megatron-Core's names, with unknown tensors listed."""
-        table = WeightTable(view.layout)
-        ranks = _query_ranks(self._tensors)
-        weights: dict[str, Weight] = {}
         written_as: dict[str, str] = {}
         unknown: list[str] = []
         beside: dict[Beside, Amount] = {}
+        own: dict[str, Weight] = {}
         for written, weight in self._tensors.items():
-            name = canonical("mindformers", written)
-            what = beside_the_weights("mindformers", name)
-            if what is not None:
+            what = beside_the_weights("mindformers", canonical("mindformers", written))
+            if what is None:
+                own[written] = weight
+            else:
                 count(beside, what, weight.size)
-                continue
-            pairing = table.find_pairing("mindformers", name)
-            if pairing is None:
-                unknown.append(written)
-                continue
-            with view.gather(*pairing.megatron):
-                for part, piece in _parts(table, pairing, weight, view, ranks):
-                    if part in weights:
-                        raise_duplicate(weight.file, written_as[part], written)
-                    weights[part] = piece
-                    written_as[part] = written
+        weights = _paired_weights(own, view, written_as, unknown)
         copies = tuple(copy for copy in self._copies if beside_the_weights("mindformers", copy.name) is None)
         return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside, copies)
+
+    def adam_state(self, view: View) -> AdamState | None:
+        held = {
+            prefix: {
+                name.removeprefix(prefix): weight for name, weight in self._tensors.items() if name.startswith(prefix)
+            }
+            for prefix in ADAM.values()
+        }
+        step = self.iteration if self.iteration is not None else self._global_step()
+        if step is None or not (held[ADAM[AVERAGES]] and held[ADAM[SQUARES]]):
+            return None
+        averages, squares, masters = (_paired_weights(held[ADAM[kind]], view, {}, []) for kind in ADAM)
+        return AdamState(step, averages, squares, masters)
+
+    def _global_step(self) -> int | None:
+        """The step of a file without a `common.json`."""
+        found = self._tensors.get("global_step")
+        return None if found is None or found.count != 1 else int(found.read().reshape(-1)[0])
+
+
+ADAM = {AVERAGES: "adam_m.", SQUARES: "adam_v.", MASTERS: "main_param."}
+"""What the optimizers put before a weight's name: core/optim/adamw.py, pynative/optimizer/{adamw,main_params}.py."""
+
+
+def _paired_weights(
+    tensors: Mapping[str, Weight], view: View, written_as: dict[str, str], unknown: list[str]
+) -> dict[str, Weight]:
+    """The Megatron-Core weights that these parameters hold; `written_as` and `unknown` are filled."""
+    table = WeightTable(view.layout)
+    ranks = _query_ranks(tensors)
+    weights: dict[str, Weight] = {}
+    for written, weight in tensors.items():
+        pairing = table.find_pairing("mindformers", canonical("mindformers", written))
+        if pairing is None:
+            unknown.append(written)
+            continue
+        with view.gather(*pairing.megatron):
+            for part, piece in _parts(table, pairing, weight, view, ranks):
+                if part in weights:
+                    raise_duplicate(weight.file, written_as[part], written)
+                weights[part] = piece
+                written_as[part] = written
+    return weights
 
 
 def _query_ranks(tensors: Mapping[str, Weight]) -> dict[str, int]:

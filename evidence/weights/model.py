@@ -263,6 +263,23 @@ class Model(NamedTuple):
         return self.spellings.get(name, (name,))
 
 
+class AdamState(NamedTuple):
+    """What Adam keeps of each trained weight, under the weight table's names."""
+
+    step: int
+    """Updates so far."""
+    averages: Mapping[str, Weight]
+    """Of the gradients."""
+    squares: Mapping[str, Weight]
+    """Of their squares."""
+    masters: Mapping[str, Weight] = {}
+    """The weights in float32 that the optimizer updates, if the model's own have fewer bits."""
+
+
+AVERAGES, SQUARES, MASTERS = "exp_avg", "exp_avg_sq", "fp32_param"
+"""Megatron-LM's names of these: core/optimizer/optimizer.py, distrib_optimizer.py."""
+
+
 class Checkpoint(Protocol):
     """An opened checkpoint, before it is known how its pieces belong together."""
 
@@ -287,6 +304,10 @@ class Checkpoint(Protocol):
 
     def model(self, view: View) -> Model:
         """The weights, put together."""
+        ...
+
+    def adam_state(self, view: View) -> AdamState | None:
+        """The state of Adam; None if there is none in a form that is known."""
         ...
 
 

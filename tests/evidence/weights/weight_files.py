@@ -218,16 +218,48 @@ class _Named:
     __module__ = "torch"
 
 
-def write_distributed(folder: Path, script: str, found: dict[str, Any], *, stacked: bool = True) -> Path:
+def adam_state(found: dict[str, Any], step: int, kinds: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """What the optimizer of one rank saves: numbered, those with weight decay first."""
+    decaying = [name for name, array in found.items() if array.ndim > 1 and not name.endswith(".bias")]
+    sparing = [name for name in found if name not in decaying and not name.endswith(".expert_bias")]
+    order = [*decaying, *sparing]
+    state = {
+        at: {"step": step, **{kind: arrays[name] for kind, arrays in kinds.items()}} for at, name in enumerate(order)
+    }
+    numbers = list(range(len(order)))
+    groups = [
+        {"wd_mult": mult, "lr_mult": 1.0, "params": part}
+        for mult, part in ((1.0, numbers[: len(decaying)]), (0.0, numbers[len(decaying) :]))
+    ]
+    return {"state": state, "param_groups": groups}
+
+
+def write_distributed(
+    folder: Path,
+    script: str,
+    found: dict[str, Any],
+    *,
+    stacked: bool = True,
+    adam: dict[str, dict[str, Any]] | None = None,
+    flat: bool = False,
+    step: int = 0,
+) -> Path:
     """A `torch_dist` checkpoint: two files, layers and experts stacked, first projections in two chunks.
 
     Without `stacked` every expert, and gate and up projection, is a parameter of its own (`singleton_local_shards`).
+    `adam` has arrays for each kind of the optimizer's state, which are stored as the distributed optimizer does if
+    they are `flat`.
     """
     place = folder / ITERATION_FOLDER
     place.mkdir(parents=True)
-    write_torch(place / "common.pt", {"args": namespace(script), "iteration": ITERATION}, "common")
+    common = {"optimizer": {"state": {"common_step": step}, "param_groups": []}} if adam else {}
+    write_torch(place / "common.pt", {"args": namespace(script), "iteration": ITERATION, **common}, "common")
     whole = _stack(found) if stacked else _singletons(found)
-    whole["optimizer.state.exp_avg.decoder.final_layernorm.weight"] = np.zeros(3, np.float32)
+    if adam is None:
+        whole["optimizer.state.exp_avg.decoder.final_layernorm.weight"] = np.zeros(3, np.float32)
+    for kind, state in (adam or {}).items():
+        for key, array in _stack(state).items():
+            whole[f"optimizer.state.{kind}.{key}"] = _flatten(key, array) if flat else array
     files = [b"", b""]
     with torch_names() as torch:
         entries, places = {}, {}
@@ -259,6 +291,18 @@ def write_distributed(folder: Path, script: str, found: dict[str, Any], *, stack
     (place / "metadata.json").write_text('{"sharded_backend": "torch_dist"}')
     (folder / "latest_checkpointed_iteration.txt").write_text(str(ITERATION))
     return folder
+
+
+def _flatten(key: str, array: Any) -> Any:
+    """Pieces one after the other: `[X, Y]` in pieces `[x, y]` is `[X / x, Y / y, x * y]`. Two ranks cut columns."""
+    stacked = int(key.startswith("decoder.layers.") and not key.split(".")[2].isdecimal()) + int(
+        ".experts.experts." in key
+    )
+    outer, inner = array.shape[:stacked], array.shape[stacked:]
+    if key.endswith(("linear_proj.weight", "linear_fc2.weight")):
+        halves = np.stack(np.split(array, 2, axis=-1), axis=stacked)
+        return np.ascontiguousarray(halves).reshape(*outer, 1, 2, -1)
+    return array.reshape(*outer, *(1 for _ in inner), -1)
 
 
 def _made(kind: Any, **state: Any) -> Any:
@@ -310,7 +354,7 @@ def _stack(found: dict[str, Any]) -> dict[str, Any]:
 
 
 __all__ = [
-    "FAMILIES", "ITERATION", "TABLE", "arrays", "megatron_state", "namespace", "pair", "read_safetensors",
+    "FAMILIES", "ITERATION", "TABLE", "adam_state", "arrays", "megatron_state", "namespace", "pair", "read_safetensors",
     "torch_names", "write_distributed", "write_megatron", "write_mindformers", "write_safetensors", "write_torch",
 ]  # fmt: skip
 

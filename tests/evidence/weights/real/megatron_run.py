@@ -1,7 +1,7 @@
-"""Saves and loads checkpoints with the real Megatron-Core: `… save|load FOLDER [CHECKPOINT] [--bf16] [--grouped]`.
+"""Saves and loads checkpoints with the real Megatron-Core: `… save|train|load FOLDER [CHECKPOINT] [OPTIONS]`.
 
-The folder holds a pair of `tests/verifier/pairs`; the answer is one line of JSON with the loss. Weights are the
-verifier's own draws, so that norms and biases are no ones and zeros.
+The folder holds a pair of `tests/verifier/pairs`; the answer is one line of JSON with the loss. Options are `--bf16`
+and `--grouped`. Weights are the verifier's own draws, so that norms and biases are no ones and zeros.
 """
 
 from __future__ import annotations
@@ -48,6 +48,9 @@ def main() -> None:
         save(built.model, argparse.Namespace(**blueprint.model), folder, torch.bfloat16 if rounded else None)
         if rounded:
             built.load({name: as_loaded(name, array) for name, array in drawn.items()})
+    elif what == "train":
+        print(json.dumps(train(built, argparse.Namespace(**blueprint.model), folder)))
+        return
     else:
         load(built.model, Path(sys.argv[3]))
     print(json.dumps({"loss": built.forward_pass(draw_tokens(BATCH))["loss"]}))
@@ -72,6 +75,24 @@ def answer_logits(jobs: Path) -> None:
     print(json.dumps(found))
 
 
+def train(built: Any, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """The losses of two steps after some steps, at which both forms are saved with the optimizer's state."""
+    built.load({name: draw_weight(name, array.shape, 21) for name, array in built.weights().items()})
+    built.start_optimizer(1.0)
+    for _ in range(ITERATION):
+        step(built)
+    save(built.model, args, folder, None, built._optimizer)
+    return {"losses": [step(built) for _ in range(2)]}
+
+
+def step(built: Any) -> float:
+    """One update; the loss before it."""
+    loss = built.backward(draw_tokens(BATCH))["loss"]
+    built.clip()
+    built.update()
+    return loss
+
+
 def group_experts() -> None:
     """All experts in one module, `GroupedMLP`; torch multiplies for the kernel, expert by expert."""
     from megatron.core.transformer.moe import grouped_gemm_util
@@ -90,7 +111,7 @@ def as_loaded(name: str, array: Any) -> Any:
     return (tensor if name.endswith("expert_bias") else tensor.to(torch.bfloat16).float()).numpy()
 
 
-def save(model: Any, args: argparse.Namespace, folder: Path, dtype: Any) -> None:
+def save(model: Any, args: argparse.Namespace, folder: Path, dtype: Any, optimizer: Any = None) -> None:
     """Both forms, as `megatron/training/checkpointing.py` writes them."""
     state = model.state_dict_for_save_checkpoint()
     if dtype is not None:
@@ -98,10 +119,14 @@ def save(model: Any, args: argparse.Namespace, folder: Path, dtype: Any) -> None
     common = {"args": args, "checkpoint_version": 3.0, "iteration": ITERATION}
     place = folder / "torch" / f"iter_{ITERATION:07d}" / "mp_rank_00"
     place.mkdir(parents=True)
-    torch.save({**common, "model": state}, place / "model_optim_rng.pt")
+    own = {} if optimizer is None else {"optimizer": optimizer.state_dict()}
+    torch.save({**common, "model": state, **own}, place / "model_optim_rng.pt")
     forms = ["torch"]
     if dtype is None:
-        save_distributed(common, model, folder / "torch_dist" / f"iter_{ITERATION:07d}")
+        sharded = model.sharded_state_dict()
+        own = {} if optimizer is None else {"optimizer": optimizer.sharded_state_dict(sharded)}
+        place = folder / "torch_dist" / f"iter_{ITERATION:07d}"
+        save_distributed({**common, "model": sharded, **own}, place)
         forms.append("torch_dist")
     for form in forms:
         (folder / form / "latest_checkpointed_iteration.txt").write_text(str(ITERATION))
@@ -111,7 +136,7 @@ def cast(name: str, value: Any, dtype: Any) -> Any:
     return value.to(dtype) if torch.is_tensor(value) and not name.endswith("expert_bias") else value
 
 
-def save_distributed(common: dict[str, Any], model: Any, place: Path) -> None:
+def save_distributed(content: dict[str, Any], place: Path) -> None:
     from megatron.core import dist_checkpointing
     from megatron.core.dist_checkpointing.strategies import filesystem_async
     from torch.distributed.checkpoint import filesystem
@@ -121,7 +146,7 @@ def save_distributed(common: dict[str, Any], model: Any, place: Path) -> None:
         form = filesystem.SerializationFormat.TORCH_SAVE
         filesystem_async._write_item = functools.partial(filesystem._write_item, serialization_format=form)
     place.mkdir(parents=True)
-    dist_checkpointing.save({**common, "model": model.sharded_state_dict()}, str(place))
+    dist_checkpointing.save(content, str(place))
 
 
 def load(model: Any, checkpoint: Path) -> None:

@@ -1,7 +1,8 @@
-"""Loads and saves checkpoints with the real MindSpore Transformers: `… load|save FOLDER CHECKPOINT`."""
+"""Loads, saves and resumes with the real MindSpore Transformers: `… load|save FOLDER|resume YAML CHECKPOINT`."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -23,6 +24,9 @@ def main() -> None:
         answer_logits(Path(sys.argv[2]))
         return
     what, folder, checkpoint = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
+    if what == "resume":
+        print(json.dumps({"losses": resume(Path(sys.argv[2]), checkpoint)}))
+        return
     backend = MindFormersBackend()
     config = read_config(str(folder / "train.yaml"))
     blueprint = from_yaml.blueprint_of(config)
@@ -54,7 +58,27 @@ def answer_logits(jobs: Path) -> None:
     print(json.dumps(found))
 
 
-def load(network, checkpoint: Path) -> list[str]:
+def resume(file: Path, checkpoint: Path) -> list[float]:
+    """The losses of two steps after the real loader has read weights, moments and the step."""
+    config = read_config(str(file))
+    if config.dialect == "dynamic":
+        from accmap.verifier.mindformers.dynamic import DynamicBackend
+
+        backend = DynamicBackend()
+    else:
+        backend = MindFormersBackend()
+    built = backend.build(from_yaml.blueprint_of(config), seed=77)
+    built.start_optimizer(1.0)
+    load(built.model, checkpoint, built._optimizer)
+    losses: list[float] = []
+    for _ in range(2):
+        losses.append(built.backward(draw_tokens(BATCH))["loss"])
+        built.clip()
+        built.update()
+    return losses
+
+
+def load(network, checkpoint: Path, optimizer=None) -> list[str]:
     """The real loading function; the names that it leaves unloaded are noted on the way."""
     from mindformers.checkpoint import checkpoint as module
 
@@ -67,7 +91,9 @@ def load(network, checkpoint: Path) -> list[str]:
         return missing, unexpected
 
     module.load_param_into_net = noting
-    module.load_checkpoint(str(checkpoint), network)
+    # 2.1 reads on the CPU by a context that MindSpore 2.9 lacks; here everything is on the CPU.
+    module.DeviceCtx = lambda _device: contextlib.nullcontext()
+    module.load_checkpoint(str(checkpoint), network, optimizer)
     return sorted(noted)
 
 
