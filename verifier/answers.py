@@ -89,6 +89,15 @@ class DifferingJson(Open):
     b: Value
 
 
+class SuspectJson(Open):
+    """A setting whose values differ, and the reason why no run shows that it causes the mismatch."""
+
+    field: str
+    a: Value
+    b: Value
+    reason: Annotated[str, Said("said")]
+
+
 class EffectJson(Open):
     """A field that was made equal on both sides, and the first quantity that it changes alone."""
 
@@ -106,7 +115,12 @@ class DivergenceJson(Open):
     direction: Annotated[str, From("divergence.direction")]
     fields: Annotated[list[str], From("divergence_fields")]
     rules: Annotated[list[str], Given()]
-    differing: list[DifferingJson]
+    differing: list[DifferingJson] = Field(
+        description="Settings without whose difference quantities agree that differ with it.",
+    )
+    suspected: list[SuspectJson] = Field(
+        description="Other settings that differ and may be the cause, with the reason why no run shows it.",
+    )
     defects: Annotated[list[DiagnosticJson], Given()] = Field(
         description="Known defects of the versions that ran which concern the files and fit the divergence.",
     )
@@ -249,10 +263,9 @@ class VerifyJson(Open):
 
 
 MODELS: tuple[type[Open], ...] = (
-    NotComparedJson, DifferingJson, InputsJson, InitialWeightsJson, NamedRowJson, ParameterRowJson, PartRowJson,
-    StepRowJson, LossRowJson, EffectJson, DivergenceJson, RanJson, RecordedJson, SeedJson, StandInJson, FailureJson,
-    RoundingJson,
-    AsWrittenJson, VerifyJson,
+    NotComparedJson, DifferingJson, SuspectJson, InputsJson, InitialWeightsJson, NamedRowJson, ParameterRowJson,
+    PartRowJson, StepRowJson, LossRowJson, EffectJson, DivergenceJson, RanJson, RecordedJson, SeedJson, StandInJson,
+    FailureJson, RoundingJson, AsWrittenJson, VerifyJson,
 )  # fmt: skip
 """What has a record in this room."""
 

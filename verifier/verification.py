@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from . import installations
     from .plan.dimensions import SmallFile
     from .verdict import comparison
-    from .verdict.comparison import DifferingSetting, NotCompared, Row
+    from .verdict.comparison import DifferingSetting, NotCompared, Row, Suspect
     from .worker.blueprint import InputPlan
     from .worker.processes import WorkerFailure
 
@@ -48,6 +48,9 @@ class Verification(NamedTuple):
     divergence: comparison.Divergence | None = None
     divergence_fields: tuple[str, ...] = ()
     differing: tuple[DifferingSetting, ...] = ()
+    """The settings without whose difference quantities agree that differ with it."""
+    suspected: tuple[Suspect, ...] = ()
+    """Other settings that differ and may be the cause."""
     failures: Mapping[str, WorkerFailure] = {}
     versions: Mapping[str, str] = {}
     cost: Mapping[str, Any] = {}
@@ -101,6 +104,11 @@ class Verification(NamedTuple):
             verdict="partial" if self.verdict == "match" and told else self.verdict,
             not_compared=(*told, *let, *rest),
         )
+
+    def without_suspected(self) -> Verification:
+        """The answer that names a suspected field once: not among the differences that were not run."""
+        suspected = {one.field for one in self.suspected}
+        return self._replace(not_compared=tuple(one for one in self.not_compared if one.field not in suspected))
 
     def _list_unshown(self, differing: Sequence[NotCompared]) -> dict[str, NotCompared]:
         """The first entry of each field that the models did not show."""

@@ -28,14 +28,14 @@ from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
 from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes, side_labels
 from .plan import samples
-from .plan.dimensions import changed_fields, make_equal
+from .plan.dimensions import changed_fields, make_equal, taken_along
 from .verdict import comparison, coverage, native_dtypes
-from .verdict.comparison import DifferingSetting, NotCompared, Values
+from .verdict.comparison import DifferingSetting, NotCompared, Suspect, Values
 from .verification import Effect, Verification
 from .worker.processes import WorkerAnswer, WorkerFailure, Workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from ..schemas.config import Config
     from ..schemas.message import Words
@@ -348,7 +348,7 @@ class _Run(NamedTuple):
 
 def run_pair(pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress) -> Verification:
     """The comparison of a pair whose jobs these workers answer."""
-    return _run(pair, findings, _Session(options, workers, progress))
+    return _run(pair, findings, _Session(options, workers, progress)).without_suspected()
 
 
 def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verification:
@@ -357,10 +357,10 @@ def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verificat
     found = _run(pair, findings, session)
     options = session.options
     if found.verdict not in ("mismatch", "partial") or options.against or not options.explains:
-        return found
-    if found.divergence == _ROUNDING:
-        return found
-    return _Explanation(pair, findings, session, found).answer()
+        return found.without_suspected()
+    if _differs_by_type(found.typed):
+        return found.without_suspected()
+    return _Explanation(pair, findings, session, found).answer().without_suspected()
 
 
 def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
@@ -393,7 +393,8 @@ def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
         not_compared=(*unparsed, *native_dtypes.without_types(unrun, typed)),
         divergence=blame.divergence,
         divergence_fields=blame.fields,
-        differing=tuple(blame.differing),
+        differing=blame.proved,
+        suspected=blame.suspected,
         failures=results.failures,
         versions=_versions_of(pair, results.answers),
         cost=run.cost(results.answers),
@@ -443,9 +444,12 @@ class _Explanation:
         causes: list[str] = []
         if self.found.verdict == "mismatch" and (not aside or self._verdict(aside) == "mismatch"):
             causes = self._causes(aside)
-        if not aside and not causes:
-            return self._clear_innocent()
-        return self._with_effects([*aside, *causes])
+        fields = [*aside, *causes]
+        found = self._with_effects(fields) if fields else self.found
+        if found.verdict != "mismatch":
+            return found
+        is_explained = found.rest is not None and found.rest != "mismatch"
+        return found._replace(suspected=() if is_explained else tuple(self._list_suspected(fields)))
 
     def _with_effects(self, fields: Sequence[str]) -> Verification:
         """The verification with the effect of each of these fields and the verdict of the rest."""
@@ -460,19 +464,23 @@ class _Explanation:
         ahead = [one.field for one in differing if one.field in vocabulary()]
         return found._replace(differing=tuple(differing), divergence_fields=(*ahead, *where))
 
-    def _clear_innocent(self) -> Verification:
-        """Verification without blamed fields whose difference proves to have no effect."""
-        if self.found.verdict != "mismatch":
-            return self.found
-        left = tuple(one for one in self.found.differing if not self._is_innocent(one.field))
-        return self.found._replace(differing=left)
-
-    def _is_innocent(self, name: str) -> bool:
-        """True if the same quantities differ with the field equal."""
-        results = self._run_with((name,))
-        if results is None or not results.compared:
-            return False
-        return results.compared[-1].disagreeing_names == self.found.worst.disagreeing_names
+    def _list_suspected(self, fields: Sequence[str]) -> Iterator[Suspect]:
+        """The suspects beside these fields that no run clears, each with the reason."""
+        tried = 0
+        for one in self.found.suspected:
+            if one.field in fields:
+                continue
+            if self._pair_with((*fields, one.field)) is None:
+                yield one._replace(reason=say.suspect_stays_unequal())
+            elif tried == _MOST_SUSPECTS:
+                yield one._replace(reason=say.suspect_beyond_limit(most=_MOST_SUSPECTS))
+            else:
+                tried += 1
+                parting = self._parting((*fields, one.field))
+                if parting is None:
+                    yield one._replace(reason=say.suspect_not_run())
+                elif parting != self._parting(fields):
+                    yield one._replace(reason=say.suspect_in_part())
 
     def _list_named(self) -> list[str]:
         """Fields that the user names; for a partial match, also those that conversion loses."""
@@ -509,11 +517,13 @@ class _Explanation:
         configs, place = self.pair.configs, self.found.divergence
         direction = "update" if place is None else place.direction
         more = coverage.suspects(*configs, direction, self.found.worst.disagreements())
-        behind = [one.field for one in self.found.differing]
+        behind = [one.field for one in self.found.suspected]
         losses = coverage.conversion_losses(*configs)
         first = [name for name in losses if name in behind]
         ahead = sorted((one.field for one in more), key=lambda name: name not in losses)
-        return self._list_equalizable(dict.fromkeys((*first, *behind, *ahead)), aside)[:_MOST_SUSPECTS]
+        names = list(dict.fromkeys((*first, *behind, *ahead)))
+        own = [name for at, name in enumerate(names) if not set(taken_along(name)).intersection(names[:at])]
+        return self._list_equalizable(own, aside)[:_MOST_SUSPECTS]
 
     def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:
         """Quantities that differ once these fields are equal; None if nothing was compared."""
@@ -622,7 +632,8 @@ class _Blame(NamedTuple):
 
     divergence: comparison.Divergence | None
     fields: tuple[str, ...]
-    differing: Sequence[DifferingSetting]
+    proved: tuple[DifferingSetting, ...] = ()
+    suspected: tuple[Suspect, ...] = ()
 
 
 def _undecided_failures(pair: Pair, results: SeedResults) -> dict[str, WorkerFailure]:
@@ -658,7 +669,10 @@ def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dty
     """Place of the divergence and the differing settings that may cause it, likeliest first."""
     if typed is not None and _differs_by_type(typed):
         differing = native_dtypes.types_to_blame(typed, pair.configs)
-        return _Blame(_ROUNDING, tuple(entry.field for entry in differing), differing)
+        named = tuple(entry.field for entry in differing)
+        if len(differing) == 1:  # with all types equal, in float32, the models agree
+            return _Blame(_ROUNDING, named, tuple(differing))
+        return _Blame(_ROUNDING, named, suspected=_suspects_of(differing, say.suspect_among_types()))
     place = results.divergence
     where = fields_of(place.module) if place is not None else ()
     changed = coverage.differing_settings(*pair.configs, where) if not options.against else []
@@ -671,7 +685,12 @@ def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dty
         first = place.module == "embedding.word_embeddings" and place.direction == "forward"
         place = _ROUNDING if first else place
     ahead = [entry.field for entry in changed if entry.field in vocabulary()]
-    return _Blame(place, (*ahead, *(field for field in where if field not in ahead)), changed)
+    fields = (*ahead, *(field for field in where if field not in ahead))
+    return _Blame(place, fields, suspected=_suspects_of(changed, say.suspect_not_tried()))
+
+
+def _suspects_of(settings: Iterable[DifferingSetting], reason: Words) -> tuple[Suspect, ...]:
+    return tuple(Suspect(*one, reason) for one in dict.fromkeys(settings))
 
 
 def _other_versions(pair: Pair) -> list[NotCompared]:

@@ -301,7 +301,7 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
 def _rules_about(found: Verification) -> tuple[str, ...]:
     from ...rules import registry
 
-    differing = {entry.field for entry in found.differing}
+    differing = {entry.field for entry in (*found.differing, *found.suspected)}
     wanted = differing or set(found.divergence_fields)
     codes: list[tuple[int, str]] = []
     for code in registry.codes():

@@ -162,7 +162,11 @@ def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> 
     if divergence["differing"]:
         told = ", ".join(map(_field_text, divergence["differing"]))
         lines.append(f"{word('differ')} {told}")
-    elif divergence["fields"]:
+    suspected: dict[str, list[str]] = {}
+    for one in divergence["suspected"]:
+        suspected.setdefault(one["reason"], []).append(_field_text(one))
+    lines += [f"{word('suspected')}: {', '.join(fields)}: {why}" for why, fields in suspected.items()]
+    if divergence["fields"] and not (divergence["differing"] or suspected):
         lines.append(f"{word('depends')} {', '.join(divergence['fields'])}")
     if divergence["rules"]:
         lines.append(f"{word('rules')}: {', '.join(divergence['rules'])}")

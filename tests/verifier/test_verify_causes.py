@@ -12,10 +12,14 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.schemas.reader import read_config
+from accmap.verifier import verify as steps
+from accmap.verifier.plan.dimensions import make_equal
+from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import TABLE, write_pair
 from stand_in_workers import StandInWorker, use_stand_ins
 
 if TYPE_CHECKING:
@@ -151,4 +155,53 @@ def test_an_innocent_field_is_not_blamed_where_nothing_explains_a_difference(
     found = verify(*read(tmp_path, EPSILON), Findings())
     assert (found.verdict, found.differing, found.equal_fields, found.rest) == ("mismatch", (), [], None)
     told = verify(*read(tmp_path, EPSILON), Findings(), Options(explains=False))
-    assert [entry.field for entry in told.differing] == [EPSILON]
+    assert told.differing == ()
+    assert [(one.field, one.reason) for one in told.suspected] == [
+        (EPSILON, "not tried, because no further run was made")
+    ]
+
+
+def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = "neither file can take the other's value without another difference"
+    with monkeypatch.context() as patched:
+        patched.setattr(steps, "make_equal", lambda *_files, **_options: None)
+        code, answer, _said = answered([*pair(tmp_path, EPSILON)], capsys)
+        assert (code, answer["verdict"], answer["rest"]) == (1, "mismatch", None)
+        place = answer["first_divergence"]
+        assert place["differing"] == []
+        assert place["suspected"] == [{"field": EPSILON, "a": 1e-3, "b": 1e-6, "reason": other}]
+        assert EPSILON not in [entry["field"] for entry in answer["not_compared"]]
+        for language, told in (("en", "suspected, not shown to be the cause"), ("zh", "可能的原因（未证实）")):
+            main(["verify", *pair(tmp_path, EPSILON), "--lang", language])
+            (line,) = (one for one in capsys.readouterr().out.splitlines() if told in one)
+            assert f"{EPSILON} (0.001 | 1e-06)" in line
+    with monkeypatch.context() as patched:
+        patched.setattr(steps, "_MOST_SUSPECTS", 0)
+        found = verify(*read(tmp_path, EPSILON), Findings())
+        assert [one.reason for one in found.suspected] == ["not tried, because accmap tries 0 fields at most"]
+    monkeypatch.setattr(StandInWorker, "rate", staticmethod(lambda job: 2e-3 if has_large_epsilon(job) else 1e-3))
+    found = verify(*read(tmp_path, EPSILON), Findings())
+    assert [(one.field, one.reason) for one in found.suspected] == [
+        (EPSILON, "with this field equal other quantities differ, and the models still do not match")
+    ]
+
+
+def has_large_epsilon(job: Job) -> bool:
+    model = job.blueprint.model
+    return job.blueprint.framework == "mindformers" and model["transformer"]["layernorm_epsilon"] == 1e-3
+
+
+@pytest.mark.parametrize(
+    ("fault", "equal"),
+    [("rotary_fraction", ["position.rotary_fraction"]), ("yarn_scale", ["position.yarn.mscale"])],
+)
+def test_a_value_that_one_side_cannot_write_is_taken_from_it(fault: str, equal: list[str], tmp_path: Path) -> None:
+    """A file without a key for it has the neutral value; the coefficients of YaRN are one for the scores."""
+    script, config = write_pair(TABLE["faults"][fault], tmp_path)
+    a, b = read_config(str(script)), read_config(str(config))
+    made = make_equal(a, b, equal[0])
+    assert made is not None
+    assert {one.field for one in coverage.differing_settings(a, b)} >= set(equal)
+    assert coverage.differing_settings(*made) == []

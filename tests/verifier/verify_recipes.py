@@ -144,8 +144,8 @@ def _reasons(found: Any) -> Iterator[str]:
         for failure in answer["failures"]:
             yield _plain(f"{failure['side']}: {failure['explanation'] or failure['reason']}")
     elif found.verdict == "mismatch":
-        parted: dict[str, Any] = answer["first_divergence"] or {"module": "?", "differing": ()}
-        fields = sorted({str(entry["field"]) for entry in parted["differing"]})
+        parted: dict[str, Any] = answer["first_divergence"] or {"module": "?", "differing": (), "suspected": ()}
+        fields = sorted({str(entry["field"]) for entry in (*parted["differing"], *parted["suspected"])})
         yield f"{parted['module']}: {', '.join(fields) or 'no difference is named'}"
     elif found.verdict == "partial":
         for entry in answer["not_compared"]:

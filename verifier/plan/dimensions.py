@@ -427,14 +427,32 @@ def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> 
 
 def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:
     """File with the other file's value of a field; None if it does not read back or changes other fields."""
-    wanted = recipe_of(other)
-    try:
-        found = _write_again(config, _keys(config, {field: wanted.value(field)}))
-    except (UnreadableError, ValueError, TypeError):
-        return None
-    written = recipe_of(found)
-    apart = (one for one in (field, *changed_fields(config, found)) if _still_differs(one, written, wanted))
-    return None if any(apart) else found
+    wanted, along = recipe_of(other), taken_along(field)
+    tried: tuple[tuple[FieldName, ...], ...] = ((field,), (field, *along)) if along else ((field,),)
+    for fields in tried:
+        # A side without a value behaves as the neutral one does.
+        put: dict[FieldName, Value] = {one: _value_or_neutral(wanted, one) for one in fields}
+        try:
+            found = _write_again(config, _keys(config, put))
+        except (UnreadableError, ValueError, TypeError):
+            continue
+        written = recipe_of(found)
+        if not any(_still_differs(one, written, wanted) for one in (field, *changed_fields(config, found))):
+            return found
+    return None
+
+
+def _value_or_neutral(recipe: Recipe, field: FieldName) -> Value:
+    value = recipe.value(field)
+    return vocabulary()[field].default if value is None else value
+
+
+def taken_along(name: str) -> tuple[FieldName, ...]:
+    """The other fields that the same keys express, if no file can change this field alone."""
+    return tuple(one for group in _EXPRESSED_TOGETHER if name in group for one in group if one != name)
+
+
+_EXPRESSED_TOGETHER: tuple[tuple[FieldName, ...], ...] = (("position.yarn.mscale", "position.yarn.mscale_all_dim"),)
 
 
 def _still_differs(field: FieldName, a: Recipe, b: Recipe) -> bool:

@@ -432,6 +432,19 @@ class DifferingSetting(NamedTuple):
     b: Value
 
 
+class Suspect(NamedTuple):
+    """A setting whose values differ, and the reason why no run shows that it causes the mismatch."""
+
+    field: str
+    a: Value
+    b: Value
+    reason: str
+
+    def said(self, language: str) -> str:
+        """The reason in a language."""
+        return text_in(self.reason, language)
+
+
 class Values(NamedTuple):
     """Each file's value."""
 
