@@ -426,6 +426,7 @@ class ChartJson(Open):
     flags: list[int] = Field([], description="Steps that are marked, for example the first at which two curves differ.")
     is_centred: bool = Field(False, description="True if zero is in the middle.")
     is_logarithmic: bool = False
+    labels: list[str] = Field([], description="Names of the steps, if they have any, for example of parameters.")
 
 
 class MarkJson(Open):

@@ -93,6 +93,7 @@ def _numbers(chart: Chart) -> dict[str, object]:
         "flags": list(chart.flags),
         "centred": chart.is_centred,
         "logarithmic": chart.is_logarithmic,
+        "labels": list(map(visible, chart.labels)),
         "curves": [
             {
                 "name": visible(curve.name),

@@ -38,7 +38,7 @@ const filter = () => {
     const folded = row.closest('details');
     if (words.length && folded) folded.open = true;
   }
-  for (const part of current().querySelectorAll('section section')) {
+  for (const part of current().querySelectorAll('section section, section details')) {
     const inside = [...part.querySelectorAll('article, tbody tr[data-group]')];
     part.hidden = inside.length > 0 && inside.every((row) => row.hidden);
   }
@@ -72,6 +72,17 @@ const speak = (language) => {
 const languages = mains.map((main) => make('button', {
   type: 'button', lang: main.lang, 'data-language': main.id.slice(5), onclick: () => speak(main.id.slice(5)),
 }, main.lang === 'en' ? 'English' : '中文'));
+
+// Files side by side: the other file moves until both lines are at one height; the page itself stays.
+document.addEventListener('click', (event) => {
+  const link = event.target.closest('.sides a.mark'), line = link && document.getElementById(link.hash.slice(1));
+  if (!line || matchMedia('(max-width: 640px)').matches) return;
+  event.preventDefault();
+  history.replaceState(null, '', link.hash);
+  for (const old of document.querySelectorAll('.line.is-target')) old.classList.remove('is-target');
+  line.classList.add('is-target');
+  line.closest('.scroll').scrollTop += line.getBoundingClientRect().top - link.getBoundingClientRect().top;
+});
 
 // Charts: uPlot draws, the rest is here. All charts of a section show the same steps.
 const plots = new Map();
@@ -221,7 +232,8 @@ class Plot {
       const [a, b] = values, share = a ? ` (${numberText(+((b - a) / Math.abs(a) * 100).toPrecision(3))}%)` : '';
       words.push(`${this.said.difference} ${numberText(b - a)}${share}`);
     }
-    this.readout.textContent = [`${this.figure.dataset.step} ${this.raw[0][at].toLocaleString('en')}`, ...words].join('   ');
+    const step = this.chart.labels[at] ?? `${this.figure.dataset.step} ${this.raw[0][at].toLocaleString('en')}`;
+    this.readout.textContent = [step, ...words].join('   ');
   }
   show([low, high]) {
     const least = Math.min(4, this.range[1] - this.range[0]);

@@ -287,7 +287,9 @@ def _error_chart(
         flags += [step for step, row in zip(steps, rows, strict=True) if not row["agrees"]][:1]
     places = curves[0].steps
     limit = Curve(heading("tolerance"), places, [tolerance] * len(places), len(curves), is_dashed=True)
-    return Chart(names[0], title, [*curves, limit], step, "", sorted(set(flags))[:1], is_logarithmic=True)
+    labels = [_row_name(row) for row in _table_rows(answer, names[0])]
+    flags = sorted(set(flags))[:1]
+    return Chart(names[0], title, [*curves, limit], step, "", flags, is_logarithmic=True, labels=labels)
 
 
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:
