@@ -378,7 +378,7 @@ class DumpCompareJson(Open):
     files: list[str]
     parts: Annotated[list[DumpPartJson] | None, OnlyWith("parts")] = None
     not_compared: Annotated[list[NotComparedJson] | None, From("unseen"), OnlyWith("unseen")] = None
-    merged: Annotated[list[DumpMergedJson] | None, OnlyWith("merged")] = None
+    merged: Annotated[list[DumpMergedJson] | None, From("merged_divergences"), OnlyWith("merged_divergences")] = None
     """Of several steps and ranks: where they part first, the earliest place before the others."""
     other_places: Annotated[dict[Literal["a", "b"], list[str]] | None, OnlyWith("other_places")] = None
     """Steps and ranks that one dump has and the other lacks, and that are not compared."""

@@ -26,7 +26,7 @@ class _RowJson(Open):
     b: Number | None
     relative: Number | None
     agrees: bool
-    note: Annotated[str, Said("told"), LeftOut("")] = ""
+    note: Annotated[str, Said("note_text"), LeftOut("")] = ""
 
 
 class NamedRowJson(_RowJson):

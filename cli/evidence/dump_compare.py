@@ -145,7 +145,7 @@ class Answer(NamedTuple):
         return UNUSABLE if unreadable and not has_diverged(self.parts or ()) else BAD
 
     @property
-    def merged(self) -> list[Merged] | None:
+    def merged_divergences(self) -> list[Merged] | None:
         """First divergence of several steps and ranks."""
         parts = self.parts or ()
         return merge_places(parts) if len(parts) > 1 and has_diverged(self.parts or ()) else None

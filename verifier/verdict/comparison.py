@@ -45,7 +45,7 @@ class Row(NamedTuple):
     decides: bool = True
     """False if a difference leaves the verdict alone: both models get the same weights, whatever they would draw."""
 
-    def told(self, language: str) -> str:
+    def note_text(self, language: str) -> str:
         """The note in a language."""
         return text_in(self.note, language)
 
