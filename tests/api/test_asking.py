@@ -247,13 +247,13 @@ def test_an_answer_does_not_change(answers: dict[str, Any], name: str) -> None:
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: accmap.load(None), "with one string or pathlib.Path, not with None"),  # pyright: ignore
+        (lambda: accmap.load(None), "as one string or pathlib.Path, not as None"),  # pyright: ignore
         (lambda: accmap.load(""), "not with ''"),
         (lambda: accmap.load(b"run.sh"), "not with bytes"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, {"megatron": "0.15"}), "options must be an accmap.ReadOptions"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, option=None), "did you mean options?"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, megatron="0.15"), "options=accmap.ReadOptions(megatron="),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT).value(4), "does not have an argument 4"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).value(4), "has no argument 4"),  # pyright: ignore
         (lambda: accmap.lint(4), "not with int"),  # pyright: ignore
         (lambda: accmap.lint([SCRIPT, YAML]), "not with list"),  # pyright: ignore
         (lambda: accmap.lint(SCRIPT, select=4), "select must be a list of codes"),  # pyright: ignore
@@ -267,15 +267,15 @@ def test_an_answer_does_not_change(answers: dict[str, Any], name: str) -> None:
         (lambda: accmap.explain(), "explain needs word"),  # pyright: ignore
         (lambda: accmap.verify(SCRIPT, YAML, seeds=0), "--seeds starts at 1, not 0"),
         (lambda: accmap.verify(SCRIPT, YAML, seeds=-1), "--seeds starts at 1, not -1"),
-        (lambda: accmap.verify(SCRIPT, YAML, seeds="x"), "seeds must be a whole number, not 'x'"),  # pyright: ignore
-        (lambda: accmap.verify(SCRIPT, YAML, seeds=None), "seeds must be a whole number, not None"),  # pyright: ignore
-        (lambda: accmap.verify(SCRIPT, YAML, seeds=1.5), "seeds must be a whole number, not 1.5"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds="x"), "seeds must be an integer, not 'x'"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=None), "seeds must be an integer, not None"),  # pyright: ignore
+        (lambda: accmap.verify(SCRIPT, YAML, seeds=1.5), "seeds must be an integer, not 1.5"),  # pyright: ignore
         (lambda: accmap.logs("a.log", benchmark=None), "benchmark must be a list of strings, not None"),  # pyright: ignore
         (lambda: accmap.logs("a.log", benchmark=3), "benchmark must be a list of strings, not 3"),  # pyright: ignore
         (lambda: accmap.logs("a.log", benchmark="ab"), "benchmark must be a list of strings, not 'ab'"),
         (lambda: accmap.convert(SCRIPT, version=3), "version must be a string, not 3"),  # pyright: ignore
         (lambda: accmap.convert(SCRIPT, dialect=[]), "dialect must be a string, not []"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT).value([]), "does not have an argument []"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT).value([]), "has no argument []"),  # pyright: ignore
         (lambda: accmap.load(YAML).value([]), "key must be a string, not []"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT).recipe.value([]), "[] is not a field of accmap"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=3)), "megatron must be a string, not 3"),  # pyright: ignore

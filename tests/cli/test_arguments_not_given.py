@@ -96,10 +96,10 @@ def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) ->
     path.write_text(f'SAVE="your model path"\n{LAUNCH} {OTHERS} --save $SAVE\n')
     said = accmap("lint", str(path), "--no-config", "-q").out
     assert "--save still has a placeholder of several words (your model path)" in said
-    assert "--save 的值仍是由多个词组成的占位文字" in accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
+    assert "--save 的值仍是由多个词组成的占位符" in accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
     assert said.count("MAP003") == 1
     path.write_text(f"{LAUNCH} {OTHERS} --save out model\n")
-    assert "model does not belong to a flag" in accmap("lint", str(path), "--no-config", "-q").out
+    assert "model does not belong to an option" in accmap("lint", str(path), "--no-config", "-q").out
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_arguments_in_their_order_are_one_finding(accmap, tmp_path: Path) -> Non
     answer = json.loads(accmap("lint", "run.sh", "--no-config", "--format", "json").out)["diagnostics"]
     head = next(at for at, one in enumerate(answer) if one["code"] == "MAP127")
     assert "1, 2, 3" in answer[head]["message"]
-    assert "num_layers, hidden_size, lr stay open" in answer[head]["message"]
+    assert "num_layers, hidden_size, lr are undecided" in answer[head]["message"]
     assert [one["because_of"] for one in answer if one["code"] == "MAP009"] == [head] * 3
     said = accmap("lint", "run.sh", "--no-config", "--lang", "zh").out
     assert "脚本使用位置参数 1, 2, 3" in said

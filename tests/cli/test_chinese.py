@@ -93,7 +93,7 @@ OWN = [
     ("lnit --help", "lint"),
     ("dump compara --help", "compara"),
     ("convert a.sh -o x --update y", "--update"),
-    ("convert a.sh -o a.sh", "是本次输出的来源"),
+    ("convert a.sh -o a.sh", "是本次命令的输入"),
     ("convert a.sh -o gone/x.yaml", "文件或目录不存在"),
     ("convert a.sh -o folder", "已存在"),
     ("convert a.sh --report -", "标准输出"),
@@ -251,7 +251,7 @@ def test_unresolved_words_say_why_in_chinese(accmap) -> None:
 
     files = {"a.sh": "python pretrain_gpt.py --num-layers $N --hidden-size 64\n"}
     found = json.loads(accmap("show", "a.sh", "--format", "json", "--lang", "zh", files=files).out)
-    assert found["unresolved"][0]["reason"] == "文件中未设置 N，请用 `--var N=VALUE` 给出"
+    assert found["unresolved"][0]["reason"] == "文件中未设置 N，请用 `--var N=VALUE` 设置"
     found = json.loads(accmap("show", "a.sh", "--format", "json").out)
     assert found["unresolved"][0]["reason"].startswith("N is not set")
 

@@ -188,7 +188,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     ),
     "a shape with a text": (spoilt(lambda data: data.replace(b"[512, 128]", b'[512, "8"]', 1)), f"{FILE}: EVD042"),
     "a name twice": (
-        spoilt(lambda data: data.replace(b"layers.1.mlp", b"layers.0.mlp", 1)), r"EVD042 .* its header has '.*' twice"
+        spoilt(lambda data: data.replace(b"layers.1.mlp", b"layers.0.mlp", 1)), r"EVD042 .* contains '.*' twice"
     ),
     "a file that the index names is missing": (
         indexed(lambda names: dict.fromkeys(names, "model-00001-of-00002.safetensors")),
@@ -197,7 +197,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
     "a weight that the index names is missing": (
         indexed(lambda _names: {"weight_map": {"decoder.more.weight": FILE}}), r"decoder\.more\.weight"
     ),
-    "two checkpoints in one folder": (two_checkpoints, "a folder must contain one checkpoint"),
+    "two checkpoints in one folder": (two_checkpoints, "a folder must contain only one checkpoint"),
     **{
         f"{rank} without its {part}": (of_ranks(spoil, *FOUR), rf"EVD041.*{rank}")
         for rank in ("mp_rank_00_001", "mp_rank_01_000")
@@ -245,7 +245,7 @@ CHECKPOINTS: dict[str, tuple[Callable[[Model], object], str]] = {
         distributed(lambda place: (file := place / "__0_0.distcp").write_bytes(b"\0" * file.stat().st_size)),
         r"__0_0\.distcp",
     ),
-    "a chunk larger than its bytes": (distributed(larger_chunk), "has a stated length of"),
+    "a chunk larger than its bytes": (distributed(larger_chunk), "claims a length of"),
     "a shape of another model, in chunks": (
         changed(cut_layers, write_distributed), r"layers\.0\.mlp\.linear_fc2\.weight.*\[100, 256\].*\[128, 256\]"
     ),
@@ -417,7 +417,7 @@ FILES: dict[str, tuple[str, bytes, str]] = {
     ),
     "bytes as a .ckpt": ("a.ckpt", b"\x4d\x52\x1f" * 100, "EVD056"),
     "a .ckpt with a short value": (
-        "a.ckpt", ckpt_entry("a", (2,), "Float32", b"\0" * 4), "has a wrong size of 4 bytes"
+        "a.ckpt", ckpt_entry("a", (2,), "Float32", b"\0" * 4), "has the wrong size, 4 bytes"
     ),
     "a .ckpt with an unknown type": ("a.ckpt", ckpt_entry("a", (1,), "Int4", b"\0"), "has the type 'Int4'"),
     "a .ckpt with a name twice": (

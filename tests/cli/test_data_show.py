@@ -134,4 +134,4 @@ def test_files_that_are_none(accmap: Run, tmp_path: Path) -> None:
     long = script("data", length=32)
     short = accmap("data", "show", "long.sh", "--step", "1", files={"long.sh": long})
     assert "…" in short.out
-    assert "--all shows all ids" in short.out
+    assert "To show all ids, use --all" in short.out

@@ -35,7 +35,7 @@ def test_a_set_that_belongs_together(accmap, machine) -> None:
     answer = accmap("doctor")
     assert answer.code == 0
     assert "mindformers 1.8.0 with mindspore 2.7.2, cann 8.5.0, driver 25.5.0" in answer.out
-    assert "The installed versions match the table." in answer.out
+    assert "The installed versions match each other." in answer.out
 
 
 @pytest.mark.procedure("proc.pair.versions")

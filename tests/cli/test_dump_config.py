@@ -109,7 +109,7 @@ def test_wrong_use(accmap, words: tuple[str, ...], said: str) -> None:
 def test_two_files_of_one_framework(accmap) -> None:
     answer = accmap("dump", "config", DENSE[0], DENSE[0], "-d", "d")
     assert answer.code == 2
-    assert "both files are of megatron" in answer.err
+    assert "both files belong to megatron" in answer.err
 
 
 def test_a_file_that_is_none(accmap) -> None:
@@ -119,7 +119,7 @@ def test_a_file_that_is_none(accmap) -> None:
 def test_a_directory_that_cannot_be_made(accmap) -> None:
     answer = accmap("dump", "config", *DENSE, "-d", "file/d", files={"file": "x"})
     assert answer.code == 2
-    assert "cannot be made" in answer.err
+    assert "cannot be created" in answer.err
 
 
 @pytest.mark.parametrize(

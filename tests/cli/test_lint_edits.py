@@ -176,7 +176,7 @@ def test_no_fix_gives_a_loader_a_section_that_it_does_not_read(
     assert "in older.yaml:\n" not in block_of("DAT002", capsys, "one.sh", "older.yaml")
     read = "    dataset_dir: ./data\n    config: {data_path: [/a], split: '1,0,0'}\n"
     (folder / "older.yaml").write_text(OLDER_CLASS.replace("    dataset_dir: ./data\n", read))
-    assert "MindDataset accepts data_path and does not use it." in block_of("MAP069", capsys, "one.sh", "older.yaml")
+    assert "MindDataset accepts data_path but does not use it." in block_of("MAP069", capsys, "one.sh", "older.yaml")
 
 
 def test_of_advice_that_follows_the_number_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,7 +186,7 @@ def test_of_advice_that_follows_the_number_is_said(folder: Path, capsys: pytest.
     def shown(*words: str) -> str:
         main(["lint", "--no-cache", "one.sh", "older.yaml", *words])
         text = capsys.readouterr().out
-        return text[text.index("because the model's class is not known") :].split("\n\n")[0]
+        return text[text.index("because the model class is unknown") :].split("\n\n")[0]
 
     heading, *lines = shown().split("\n")
     number = int(re.search(r"(\d+) pieces of advice \(--remarks\)", heading)[1])  # pyright: ignore[reportOptionalSubscript]
@@ -313,7 +313,7 @@ def test_a_fix_that_is_shown_is_referred_to(folder: Path, capsys: pytest.Capture
     main(["lint", "--no-cache", SCRIPT, YAML])
     shown = capsys.readouterr().out
     assert shown.count("+   type: CosineWithWarmUpLR") + shown.count("+ type: CosineWithWarmUpLR") == 1
-    assert "see the fix under" in shown
+    assert "see the fix for" in shown
 
 
 def test_what_has_no_fix_is_accepted_by_the_words_that_are_shown(
@@ -336,8 +336,10 @@ def test_what_has_no_fix_is_accepted_by_the_words_that_are_shown(
         return [entry["code"] for entry in found if entry["severity"] != "info"]
 
     assert loud() == ["DAT004"]
-    line = next(one for one in block_of("DAT004", capsys, SCRIPT, YAML).split("\n") if "To accept it" in one)
-    place = re.fullmatch(rf"  To accept it, write above line (\d+) of {YAML}: (.*)", line)
+    line = next(
+        one for one in block_of("DAT004", capsys, SCRIPT, YAML).split("\n") if "To accept the difference" in one
+    )
+    place = re.fullmatch(rf"  To accept the difference, add above line (\d+) of {YAML}: (.*)", line)
     assert place is not None
     lines = (folder / YAML).read_text().split("\n")
     lines.insert(int(place[1]) - 1, place[2])
@@ -357,7 +359,7 @@ def test_the_counts_are_what_a_fix_does(folder: Path, capsys: pytest.CaptureFixt
     would = capsys.readouterr().err
     main([*words, "--fix", "--unsafe"])
     done = capsys.readouterr().err
-    left = done.count("is not applied")
+    left = done.count("did not apply the fix")
     assert f"--fix --unsafe fixes {wanted - left}\n" in would
     assert f"fixed {wanted - left}\n" in done
 
@@ -499,7 +501,7 @@ def test_batch_and_length_of_a_run_are_one_edit(folder: Path, capsys: pytest.Cap
     assert [found[code]["severity"] for code in ("RUN002", "OPT010")] == ["error", "error"]
     assert found["RUN002"]["fix"] == found["OPT010"]["fix"]
     main(["lint", "--no-cache", SCRIPT, YAML, "--profile", "train"])
-    assert "(unsafe fix): see the fix under" in capsys.readouterr().out
+    assert "(unsafe fix): see the fix for" in capsys.readouterr().out
     assert findings_of(capsys, SCRIPT, YAML)["RUN002"]["severity"] == "warning"  # while two runs are aligned
 
 
@@ -512,7 +514,9 @@ def test_a_finding_with_a_fix_is_accepted_with_what_follows(
     at = next(number for number, entry in enumerate(before) if entry["code"] == code)
     gone = [at, *(number for number, entry in enumerate(before) if entry["because_of"] == at)]
     assert before[at]["fix"]
-    place = re.search(rf"To accept it, write above line (\d+) of {YAML}: (.*)", block_of(code, capsys, SCRIPT, YAML))
+    place = re.search(
+        rf"To accept the difference, add above line (\d+) of {YAML}: (.*)", block_of(code, capsys, SCRIPT, YAML)
+    )
     assert place is not None
     lines = (folder / YAML).read_text().split("\n")
     lines.insert(int(place[1]) - 1, place[2])

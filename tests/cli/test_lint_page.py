@@ -229,16 +229,18 @@ def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
 def test_a_clean_pair_says_how_much_was_compared_and_goes_on(accmap, folder: Path) -> None:
     pair = ("qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml")
     page = accmap("lint", *pair).out
-    told = re.search(r"\n  (\d+) fields are equal\. For (\d+) of them, the real models of both versions were run", page)
+    told = re.search(
+        r"\n  (\d+) fields are equal\. For (\d+) of them, accmap's tests ran the real models of both versions", page
+    )
     assert told
     rows = json.loads(accmap("diff", *pair, "--format", "json", "--all").out)["rows"]
     equal = sum(row["status"] == "equal" and row["field"] is not None for row in rows)
     assert 0 < int(told[2]) < int(told[1]) <= equal
     # Proofs speak of the static graph alone.
     dynamic = accmap("lint", pair[0], "qwen3_dense/mindformers_dynamic.yaml").out
-    assert ". For 0 of them, the real models of both versions were run" in dynamic
+    assert ". For 0 of them, accmap's tests ran the real models of both versions" in dynamic
     assert f"Next: accmap verify {' '.join(pair)}\n" in page
-    assert "Not compared, because a file does not determine the value: " not in page
+    assert "Not compared, because a file does not contain the value: " not in page
     assert "fields are equal" not in accmap("lint", *pair, "--quiet").out
     path = folder / "qwen3_dense" / "mindformers.yaml"
     path.write_text(
@@ -258,7 +260,7 @@ def test_the_profile_is_named_with_its_origin(accmap, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("severity", "code", "told"),
-    [("MAP003", "error", "1 waits for a value"), ("ENV004", "error", "1 raised by the configuration")],
+    [("MAP003", "error", "1 depends on an unknown value"), ("ENV004", "error", "1 raised by the configuration")],
 )
 def test_an_error_of_another_kind_is_counted_as_one(severity: str, code: str, told: str, accmap, folder: Path) -> None:
     (folder / "accmap.toml").write_text(f'severity = {{ {severity} = "{code}" }}\n')
@@ -343,7 +345,7 @@ def test_folders_are_searched_by_content(accmap, folder: Path) -> None:
     (folder / "empty").mkdir()
     answer = accmap("lint", "empty")
     assert answer.code == 0
-    assert "neither a launch script" in answer.err
+    assert "found no Megatron-LM launch script" in answer.err
     assert accmap("lint", "nothing/*.sh").code == 2
 
 
@@ -466,4 +468,4 @@ def test_outside_of_a_repository(accmap, folder: Path, tmp_path_factory: pytest.
     copytree(folder / "planted", other / "planted")
     answer = accmap("lint", str(other / "planted"), "--since", "HEAD")
     assert answer.code == 2
-    assert "--since needs the changed files from git" in answer.err
+    assert "--since requires the list of changed files" in answer.err

@@ -67,19 +67,19 @@ FILES = {
         (
             ["a.log", "b.log", *ENOUGH],
             0,
-            "Within the standard over 200 common steps. Only the logs were compared, not the settings.",
+            "Within the limits over 200 common steps. accmap only compared the logs, not the settings.",
             "",
         ),
         (["a.log", "b.log"], 1, "200 of 1,000 steps so far", ""),
-        (["a.log", "off.log"], 1, "from step 120 on the losses stay apart", ""),
+        (["a.log", "off.log"], 1, "from step 120, the losses diverge", ""),
         (["a.log", "nan.log"], 1, "nan.log has 200 steps with a NaN or infinite loss, norm or learning rate", ""),
-        (["nan.log", "nan.log"], 1, "Not within the standard: finite values", ""),
+        (["nan.log", "nan.log"], 1, "Outside the limits: finite values", ""),
         (["a.log"], 0, "last loss", ""),
         (["nan.log"], 1, "finite values", ""),
         (["a.log", "broken.log"], 1, "broken.log:1: EVD003", ""),
         (["a.log", "cut.log"], 1, "cut.log:200: EVD004", ""),
         (["a.log", "empty.log"], 2, "", "empty.log: EVD002 The log is empty."),
-        (["a.log", "other.log"], 2, "", "other.log: EVD001 No training line in 3 lines"),
+        (["a.log", "other.log"], 2, "", "other.log: EVD001 accmap found no training line in 3 lines"),
         (["a.log", "binary.log"], 2, "", "NUL bytes"),
         (["a.log", "missing.log"], 2, "", "missing.log: SYN900"),
         (["b.log", "--benchmark", "a.log", "twin.log", *ENOUGH], 0, "benchmark band", ""),
@@ -95,7 +95,7 @@ FILES = {
         (["a.log", "b.log", "--experiment", "first-steps"], 1, "neither log prints local norms", ""),
         (["a.log", "b.log", "--experiment", "lr-zero"], 1, "the experiment is not valid", ""),
         (["a.log", "b.log", "--experiment", "never"], 2, "", "must be one of"),
-        (["a.log", "fork.log", *ENOUGH], 0, "Within the standard", ""),
+        (["a.log", "fork.log", *ENOUGH], 0, "Within the limits", ""),
         (["a.log", "far.log"], 1, "far.log:6: EVD003", ""),
         (["a.log", "huge.log"], 1, "huge.log has 200 steps with a NaN or infinite loss", ""),
         (["a.log", "huge_norm.log"], 1, "huge_norm.log has 200 steps", ""),
@@ -106,7 +106,7 @@ FILES = {
         (["a.log", "first", *ENOUGH], 0, "", ""),
         (["events.out.tfevents.1"], 1, "the first is step 30", ""),
         (["a.log", "-o", "no/such/page.html"], 2, "", "no/such/page.html cannot be written"),
-        (["-", "b.log", *ENOUGH], 0, "Within the standard", ""),
+        (["-", "b.log", *ENOUGH], 0, "Within the limits", ""),
         (["-", "-"], 2, "", "standard input"),
     ],
 )
@@ -146,8 +146,8 @@ def test_more_than_two_logs_are_compared_with_the_first(accmap: Callable[..., An
         ("a.log", "off.log", "mismatch"),
     ]
     text = accmap("logs", "a.log", "b.log", "off.log", *ENOUGH).out
-    assert "B / A: Within the standard" in text
-    assert "C / A: Not within the standard" in text
+    assert "B / A: Within the limits" in text
+    assert "C / A: Outside the limits" in text
 
 
 def test_json_is_as_its_schema_says(accmap: Callable[..., Any]) -> None:
@@ -190,7 +190,7 @@ def test_csv_has_every_step(accmap: Callable[..., Any]) -> None:
 
 def test_a_file_is_written_whole_and_never_over_another(accmap: Callable[..., Any], tmp_path: Path) -> None:
     assert accmap("logs", "a.log", "b.log", *ENOUGH, "-o", "out.txt", files=FILES).code == 0
-    assert "Within the standard" in (tmp_path / "out.txt").read_text("utf-8")
+    assert "Within the limits" in (tmp_path / "out.txt").read_text("utf-8")
     again = accmap("logs", "a.log", "b.log", "-o", "out.txt")
     assert again.code == 2
     assert "--force" in again.err
@@ -208,7 +208,7 @@ def test_a_configuration_is_read(accmap: Callable[..., Any]) -> None:
     assert "run.sh adds no auxiliary loss" in " ".join(answer.out.split())
     before = accmap("logs", "--config", "run.sh", "a.log", "b.log")
     assert before.code == 2
-    assert "name the logs before it" in before.err
+    assert "pass the logs before --config" in before.err
     assert accmap("logs", "--config", "run.sh", "a.log").code == 0
     assert accmap("logs", "a.log", "b.log", "--config", "nothing.sh").code == 2
 
@@ -272,8 +272,8 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
         (["--steps", "0"], 2, "", "starts at 1"),
         (["--steps", "x"], 2, "", "must be a whole number"),
         (["--weights", "w"], 2, "", "needs the two folders"),
-        (["--weights", "w", "v"], 1, "neither w nor v has a conversion's", ""),
-        (["--shift", "-2", "--steps", "40"], 1, "Step N of a.log is compared with step N-2 of b.log", ""),
+        (["--weights", "w", "v"], 1, "neither w nor v contains the conversion", ""),
+        (["--shift", "-2", "--steps", "40"], 1, "accmap compares step N of a.log with step N-2 of b.log", ""),
     ],
 )
 def test_the_options(accmap: Callable[..., Any], words: list[str], code: int, out: str, err: str) -> None:

@@ -59,11 +59,11 @@ def test_two_files_that_part(accmap: Callable[..., Any]) -> None:
     answer = accmap("lr", "a.sh", "b.yaml", files=files)
     assert answer.code == 1
     text = " ".join(answer.out.split())
-    assert "The curves first differ at step 1: 8.00e-06 against 8.33e-06" in text
-    assert "because the warm-up ratio 0.0125 of 1000 is truncated to 12 steps" in text
+    assert "The curves first differ at step 1: 8.00e-06 and 8.33e-06" in text
+    assert "because the warmup ratio 0.0125 of 1000 is truncated to 12 steps" in text
     assert "0.0001 ┤" in answer.out
     chinese = accmap("lr", "a.sh", "b.yaml", "--lang", "zh")
-    assert "首个差异在第 1 步" in chinese.out
+    assert "两条曲线从第 1 步起不同" in chinese.out
 
 
 @pytest.mark.parametrize("pair", [*permutations(("exponential", "linear", "cosine", "minus_sqrt"), 2)], ids=" ".join)
@@ -75,7 +75,7 @@ def test_two_decays_with_the_same_numbers_part(pair: tuple[str, str], accmap: Ca
     assert answer.code == 1, answer.err
     text = " ".join(answer.out.split())
     assert "The curves first differ at step 801: " in text
-    assert f"because the decay is {pair[0]} against {pair[1]}" in text
+    assert f"because the decay is {pair[0]} instead of {pair[1]}" in text
 
 
 def test_json_keeps_the_contract(accmap: Callable[..., Any]) -> None:
@@ -108,7 +108,7 @@ def test_all_steps_and_the_log_shift(accmap: Callable[..., Any]) -> None:
 def test_one_file_comes_with_the_other_frameworks_settings(accmap: Callable[..., Any]) -> None:
     answer = accmap("lr", "a.sh", files={"a.sh": script()})
     assert answer.code == 0
-    assert "Equal settings for MindSpore Transformers:" in answer.out
+    assert "Equivalent settings for MindSpore Transformers:" in answer.out
     assert "type: CosineWithWarmUpLR" in answer.out
     assert "lr_end: 1.0e-05" in answer.out
     back = accmap("lr", "b.yaml", "--format", "json", files={"b.yaml": config()})

@@ -177,7 +177,7 @@ def test_a_report_holds_what_its_options_name(written: Callable[..., str]) -> No
     assert contents == [
         "findings", "fields", "sources", "rates", "losses", "dumps", "weights", "uncompared", "equal", "origin",
     ]  # fmt: skip
-    losses, weights = "Losses of both runs: Not within the standard", "Checkpoints: different"
+    losses, weights = "Losses of both runs: Outside the limits", "Checkpoints: different"
     for told in (losses, weights):
         assert page.index(f"<li>{told}") < page.index("<nav")
     left = page[page.index('<section id="uncompared-en"') :]
@@ -190,7 +190,7 @@ def test_a_report_needs_two_names_of_a_kind(accmap: Callable[..., Any], folder: 
     monkeypatch.chdir(folder)
     answer = accmap("report", *PAIR.split(), "--logs", "a.log")
     assert answer.code == 2
-    assert "--logs needs two names" in answer.err
+    assert "--logs requires two names" in answer.err
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

@@ -78,7 +78,7 @@ def test_nothing_is_overwritten_unasked(tmp_path: Path) -> None:
 def test_a_directory_that_cannot_be_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("", "utf-8")
     assert main(["pair", SOURCE, "-d", str(tmp_path / "file" / "pair")]) == 2
-    assert "cannot be made" in capsys.readouterr().err
+    assert "cannot be created" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [[], ["--step", "13"], ["--step", "-1"]])
@@ -198,7 +198,7 @@ def test_folders_are_made_and_go_again_where_nothing_is_written(accmap) -> None:
     Path("file").write_text("", "utf-8")
     answer = accmap("pair", source, "-d", "file/below")
     assert answer.code == 2
-    assert "cannot be made" in answer.err
+    assert "cannot be created" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_positional_parameters_leave_the_file_that_is_needed(
         (["a", "--fromat", "json"], "did you mean --format?"),
         (["a", "--format", "yaml"], "--format must be one of text, json, not 'yaml'"),
         (["a", "--format"], "--format needs a value"),
-        (["a", "--world-size", "many"], "must be a whole number, not 'many'"),
+        (["a", "--world-size", "many"], "must be an integer, not 'many'"),
         (["a", "--all=yes"], "--all does not accept a value"),
     ],
 )

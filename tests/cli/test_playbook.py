@@ -175,8 +175,8 @@ def test_names_with_spaces_are_quoted_in_every_line_to_run(accmap, tmp_path: Pat
 def test_a_failed_check_is_explained_by_its_verdict(accmap, book: Path) -> None:
     from accmap.cli.evidence.playbook import _reason
 
-    assert _reason(["Not within the standard: first loss.", "a.log:3: EVD005 A restart", "- note"], "logs") == (
-        "Not within the standard: first loss."
+    assert _reason(["Outside the limits: first loss.", "a.log:3: EVD005 A restart", "- note"], "logs") == (
+        "Outside the limits: first loss."
     )
     assert _reason(["a.yaml:1:1: warning[RUN002] x", "a.yaml:9:1: error[NET001] y"], "lint").endswith("error[NET001] y")
     (book / "2-preparation/megatron_1.log").write_text("nothing\n")

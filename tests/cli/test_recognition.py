@@ -30,7 +30,7 @@ TRAIN = (
         ("run.sh", "python -m swift.cli._megatron.export --load x --save y\n", "ms-swift"),
         ("run.yaml", "model: {_target_: nemo.collections.llm.GPTModel}\n", "_target_"),
         ("run.yaml", POD, "a Kubernetes manifest"),
-        ("run.yaml", "exp_manager: {name: x}\nmodel: {num_layers: 2}\n", "a configuration of NeMo"),
+        ("run.yaml", "exp_manager: {name: x}\nmodel: {num_layers: 2}\n", "a NeMo configuration"),
         ("run.sh", "torchrun --nproc_per_node 8 -m torchtitan.train --module llama3 --config x\n", "torchtitan"),
         ("run.yaml", PREDICT, "inference configuration"),
         ("run.sh", f"torchrun finetune_huggingface_llama.py {SIZES}\n", "a Hugging Face model"),
@@ -69,8 +69,8 @@ def test_said_first_and_refused(accmap, name: str, text: str, said: str) -> None
     ("name", "text", "english", "chinese"),
     [
         ("recipe.py", "from megatron.bridge.recipes.llama import x\n", "run_config.yaml", "Megatron-Bridge 的配方"),
-        ("recipe.py", "import nemo_run as run\nfrom nemo.collections import llm\n", "a recipe of NeMo.", "NeMo 的配方"),
-        ("recipe.py", "import nemo_automodel\n", "a recipe of NeMo Automodel.", "NeMo Automodel 的配方"),
+        ("recipe.py", "import nemo_run as run\nfrom nemo.collections import llm\n", "a NeMo recipe.", "NeMo 的配方"),
+        ("recipe.py", "import nemo_automodel\n", "a NeMo Automodel recipe.", "NeMo Automodel 的配方"),
         ("train.py", "from torchtitan.trainer import Trainer\n", "torchtitan", "torchtitan 的配置"),
         ("train.toml", "[activation_checkpoint]\nmode = 'selective'\n", "torchtitan", "torchtitan 的配置"),
     ],
@@ -198,7 +198,7 @@ def test_a_development_tree_is_of_the_version_whose_files_it_has(accmap) -> None
         "mf/configs/run.yaml": TRAIN,
     }
     assert version_of(accmap, "mf/configs/run.yaml", files=files) == ("2.0", "detected")
-    assert "parallelize.py came with 2.0" in accmap("show", "mf/configs/run.yaml", "--format", "json").out
+    assert "parallelize.py exists from 2.0" in accmap("show", "mf/configs/run.yaml", "--format", "json").out
     both = {"mf/mindformers/pynative/trainer/dynamic_batch.py": ""}
     assert version_of(accmap, "mf/configs/run.yaml", files=both) == ("2.1", "detected")
     newer = {"mf/mindformers/__init__.py": '__version__ = "2.1.0"\n'}

@@ -229,7 +229,7 @@ def test_two_files_of_one_framework(accmap) -> None:
     assert accmap("report", "megatron.sh", "b.sh", "--fail-on", "never").code == 0
     assert accmap("report", "megatron.sh", "c.sh", files={"c.sh": other.replace("2.0e-4", "1.0e-4")}).code == 0
     text = text_of(answer.out)
-    assert "The rules for pairs need one training run of each framework" not in text
+    assert "The pair rules require one training run of each framework" not in text
     assert "SCH051" in text
     assert "MindSpore Transformers" not in text.split("Both files side by side A")[0]
     places(text, "Fields: different", "Both files side by side", "schedule.learning_rate")
@@ -245,7 +245,7 @@ def test_curves_that_cannot_be_drawn_have_a_reason(accmap) -> None:
     assert reason.code == 2
     places(
         text_of(answer.out),
-        "Two curves are needed for a comparison.",
+        "A comparison requires two curves.",
         *(line for line in reason.err.splitlines() if "would not start" not in line),
     )
     assert "<figure" not in answer.out

@@ -236,7 +236,7 @@ def test_a_wrong_length_in_the_configuration_is_a_sentence(
     [
         ("--steps", "0", "--steps starts at 1, not 0"),
         ("--dataset-size", "-3", "--dataset-size starts at 1, not -3"),
-        ("--dataset-size", "many", "--dataset-size must be a whole number, not 'many'"),
+        ("--dataset-size", "many", "--dataset-size must be an integer, not 'many'"),
     ],
 )
 def test_a_wrong_length_is_a_sentence(

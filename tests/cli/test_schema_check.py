@@ -98,7 +98,7 @@ def test_a_good_configuration_fits(accmap: Any) -> None:
 
 
 PLANTED = [
-    ("qwen3_dense/mindformers.yaml", "batch_size: 1", "batch_size: one", 'must be a whole number, not "one"'),
+    ("qwen3_dense/mindformers.yaml", "batch_size: 1", "batch_size: one", 'must be an integer, not "one"'),
     (
         "qwen3_dense/mindformers.yaml",
         "rate: 1.0e-4",

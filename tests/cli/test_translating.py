@@ -151,7 +151,7 @@ def test_a_run_that_would_not_start_equals_none(accmap) -> None:
     run = f"python pretrain_gpt.py {words} --micro-batch-size 1 --vocab-size 8 --tokenizer-type NullTokenizer"
     files = {"a.sh": f"{run}\n", "b.sh": f"{run} --moe-router-group-topk 2\n"}
     answer = accmap("diff", "a.sh", "b.sh", files=files)
-    assert (answer.code, "b.sh:1: this run would not start" in answer.out) == (1, True)
+    assert (answer.code, "b.sh:1: this run cannot start" in answer.out) == (1, True)
     assert accmap("diff", "b.sh", "b.sh").code == 0
 
 
@@ -184,11 +184,11 @@ def test_batches_that_contradict_each_other_are_said(accmap) -> None:
     files = {"run.sh": START + SIZES + "--global-batch-size 1 --train-iters 10\n"}
     answer = accmap("convert", "run.sh", files=files)
     assert (answer.code, answer.out) == (2, "")
-    assert "would not start this run: it requires global_batch_size % (micro_batch_size * d" in answer.err
+    assert "cannot start this run: it requires global_batch_size % (micro_batch_size * d" in answer.err
     more = "--global-batch-size 12 --decrease-batch-size-if-needed --train-iters 10\n"
     files = {"run.sh": START + SIZES + more}
     answer = accmap("convert", "run.sh", "--dialect", "static", files=files)
-    assert "approximate (numerics) global_batch_size: A global batch of 12 cannot be split" in answer.err
+    assert "approximate (numerics) global_batch_size: A global batch size of 12 does not divide" in answer.err
     answer = accmap("convert", "run.sh", files=files)
     assert (answer.code, answer.out) == (2, "")
     assert "will not run: global_batch_size 12 is not a multiple of" in answer.err
@@ -198,10 +198,10 @@ def test_what_stands_in_is_said(accmap) -> None:
     static = "--mindformers", "1.9"
     answer = accmap("convert", "run.sh", *static, files={"run.sh": START + SIZES + "--train-iters $N\n"})
     assert (
-        "data.blend: The source does not name data; accmap used /path/to/data_text_document as a placeholder"
+        "data.blend: The source contains no data path, so accmap used /path/to/data_text_document as a placeholder"
         in answer.err
     )
-    assert "run.train_steps: The source does not set the length of the run" in answer.err
+    assert "run.train_steps: The source does not set the number of training steps" in answer.err
     answer = accmap("convert", "run.sh", files={"run.sh": START + SIZES + '--train-iters 10 --data-path "<path>"\n'})
     assert "unresolved (numerics) data_path: <path> is a placeholder. Replace it." in answer.err
     assert "<path>" not in answer.out
@@ -213,7 +213,7 @@ def test_update_names_the_model_class_that_it_changes(accmap, tmp_path: Path) ->
     target = "use_legacy: False\nmodel:\n  model_config:\n    model_type: qwen3\n"
     files = {"run.sh": START + SIZES + "--train-iters 10 --untie-embeddings-and-output-weights\n", "run.yaml": target}
     answer = accmap("convert", "run.sh", "--update", "run.yaml", files=files)
-    assert "model.family: The file's model class qwen3 cannot express attention.qk_layernorm False" in answer.err
+    assert "model.family: The model class qwen3 does not support attention.qk_layernorm False" in answer.err
     files["run.sh"] = files["run.sh"].replace("\n", " --qk-layernorm\n")
     answer = accmap("convert", "run.sh", "--update", "run.yaml", files=files)
     assert "model.family" not in answer.err
@@ -248,7 +248,7 @@ def test_experts_decide_the_devices_of_a_yaml_that_names_none(accmap, tmp_path: 
     answer = accmap("convert", "run.yaml", "-o", "run.sh", files={"run.yaml": text})
     assert answer.code == 1, answer.err
     assert (
-        "The number of devices is unknown. accmap writes the smallest number that the other parallel sizes allow"
+        "The number of devices is unknown. accmap writes the smallest number that fits the other parallel sizes"
         in answer.err
     )
     assert "GPUS_PER_NODE=8\n" in (tmp_path / "run.sh").read_text("utf-8")

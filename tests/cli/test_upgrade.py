@@ -282,7 +282,7 @@ def test_the_old_file_is_written_over_in_place_alone(accmap, old: Path) -> None:
         (("old.yaml", "--format", "json"), "name the target of the YAML"),
         (("old.yaml", "--mindformers", "1.8"), "1.8"),
         (("old.yaml", "--from-version", "0.3"), "--from-version"),
-        ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "accepts a YAML of MindSpore Transformers"),
+        ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "only accepts MindSpore Transformers YAMLs"),
         (("-", "--in-place"), "standard input cannot be edited in place"),
     ],
 )

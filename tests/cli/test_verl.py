@@ -205,4 +205,4 @@ def test_a_network_that_is_not_known_is_said_and_never_contradicted(accmap: Accm
     words = f"{WORDS}actor_rollout_ref.model.mtp.enable=True\n"
     answer = accmap("convert", "run.sh", "-o", "run.yaml", files={"run.sh": words})
     assert answer.code == 1, answer.err
-    assert "The file does not decide if attention is latent" in answer.err
+    assert "The file does not determine whether the model uses latent attention" in answer.err

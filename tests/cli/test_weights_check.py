@@ -53,7 +53,7 @@ def test_weights_of_another_model_are_partial(accmap: Callable[..., Any], files:
     answer = accmap("weights", "check", "a", "b", "--config", str(other))
     assert answer.code == 1
     assert "21 equal" in answer.out
-    assert "the weights do not fit" in answer.out
+    assert "the weights do not match" in answer.out
     told = json.loads(accmap("weights", "check", "a", "b", "--config", str(other), "--format", "json").out)
     assert told["verdict"] == "partial"
     assert len(told["not_compared"]) == 2

@@ -472,7 +472,7 @@ def test_page(
     [
         (
             "MAP056",
-            "warning; error if an error follows from it; info if it has no effect here",
+            "warning; error if it causes an error; info if it has no effect here",
             "警告；错误（由它引起错误时）",
         ),
         (

@@ -262,8 +262,8 @@ def test_the_progress_says_what_happens_before_a_framework_answers(
 
 
 @pytest.mark.parametrize(("parsed", "own", "said"), [
-    (True, True, " (the launch, parsed by its own parser)"),
-    (True, False, " (the small launch, parsed by Megatron-LM's parser; "),
+    (True, True, " (the program's own parser read the launch)"),
+    (True, False, " (Megatron-LM's parser read the small launch, because "),
     (False, True, " (the launch, parsed by accmap, "),
     (None, None, "  /t"),
 ])  # fmt: skip
@@ -289,7 +289,7 @@ def test_what_the_framework_refuses_is_said_in_its_words() -> None:
     failure = WorkerFailure("ValueError: Please use --moe-router-pre-softmax when topk is 1.", "error", where)
     answer = verification(verdict="not-verifiable", failures={"megatron": failure}, divergence=None, compared=())
     said = answer.to_json()["failures"][0]["explanation"]
-    assert said.startswith("the framework itself refuses these values")
+    assert said.startswith("the framework itself rejects these values")
     assert said.endswith(": Please use --moe-router-pre-softmax when topk is 1.")
     other = answer._replace(failures={"megatron": failure._replace(where="verifier/worker/session.py:perform")})
     assert other.to_json()["failures"][0]["explanation"] is None

@@ -43,7 +43,7 @@ def test_another_python_says_what_it_holds(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("echo '[[3, 8], {}]'", "is Python 3.8; accmap's own code needs 3.10 or later"),
+        ("echo '[[3, 8], {}]'", "is Python 3.8, but accmap requires 3.10 or later"),
         ("echo no python >&2; exit 3", "no python"),
         ("echo a banner", "cannot list the packages"),
         ("echo '[1]'", "cannot list the packages"),

@@ -126,7 +126,7 @@ def test_the_conditions_of_both_sides_are_told(records: dict[str, str], capsys: 
     capsys.readouterr()
     main(["verify", "join", records["a"], records["b"]])
     said = capsys.readouterr().out
-    assert "megatron: recorded on cpu · two runs of it differ by 0.0e+00" in said
+    assert "megatron: recorded on cpu · two runs differ by 0.0e+00" in said
     assert "tolerance" in said
     main(["verify", "join", records["a"], records["b"], "--lang", "zh", "--format", "html"])
     assert "记录于 cpu" in capsys.readouterr().out

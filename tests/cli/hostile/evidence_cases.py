@@ -611,7 +611,7 @@ for name, content in {
     case(f"dump:{name}", "dump compare a b", {"a/dump.json": content, "b/dump.json": content})
     case(f"dump-and-good:{name}", "dump compare a b --format json", {"a/dump.json": content, "b/dump.json": GOOD_DUMP})
 PASSWORDS = '{"data": {"Module.module.a.Linear.forward.0": {"output": [{"type": "t", "dtype": "f", "shape": [1], "data_name": "x.npy"}]}}}'
-LEADS_OUT = ("leads out of the dump", "no tensor could be compared")
+LEADS_OUT = ("is outside the dump", "could not compare any tensor")
 """Of a tensor that is a link alone, the unit is there and has nothing to be compared."""
 SECRET: dict[str, str | bytes] = {"secret/x.npy": shaped("(4,)"), "secret/dump.json": GOOD_DUMP}
 case(

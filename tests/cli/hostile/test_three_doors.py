@@ -369,7 +369,10 @@ def test_a_cache_in_a_checkout_is_not_used(tmp_path: Path, place: str) -> None:
     before = sorted(os.listdir(folder))
     done = process("lint", "a.sh", cwd=tmp_path, ACCMAP_CACHE_DIR=str(folder))
     assert (done.returncode, sorted(os.listdir(folder))) == (0, before)
-    assert f"{folder} is not used, because it lies in the checkout {tmp_path / 'project'}" in done.stderr.decode()
+    assert (
+        f"does not use the cache folder {folder}, because it is inside the checkout {tmp_path / 'project'}"
+        in done.stderr.decode()
+    )
 
 
 def test_windows_is_refused_in_one_sentence(

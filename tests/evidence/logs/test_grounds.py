@@ -66,7 +66,7 @@ class TestLength:
     def test_a_shorter_run_is_judged_where_that_is_asked_for(self) -> None:
         found = judged(megatron_run(falling(50)), static_run(falling(50)), steps=50)
         assert found.verdict.answer == "match"
-        assert "(--steps); the guide's experiment has 1,000" in criterion(found, "length").said
+        assert "(--steps); the guide's experiment uses 1,000" in criterion(found, "length").said
 
 
 class TestWeights:
@@ -305,7 +305,7 @@ class TestSingleSteps:
                 told = criterion(found, "norm spikes")
                 assert (told.status, told.step) == ("undecided", 501 - length // 2)
                 assert criterion(found, "mean norm").status == "pass"
-                assert "The published limit is a mean and does not cover them" in told.said
+                assert "The published limit is a mean, so it does not cover single steps" in told.said
 
     @pytest.mark.parametrize("both", [False, True])
     def test_a_stretch_of_zeros_is_named(self, both: bool) -> None:
@@ -362,7 +362,7 @@ class TestGaps:
     def test_lines_in_the_middle(self) -> None:
         lines = static_run(falling(1000)).splitlines(keepends=True)
         found = self.unseen(megatron_run(falling(1000)), "".join(lines[:420] + lines[520:]))
-        assert found == ("partial", ["100 steps: no line of both logs covers them; the first is 420 → 521"])
+        assert found == ("partial", ["100 steps: the common lines do not cover them; the first is 420 → 521"])
 
     @pytest.mark.parametrize("first", [0, 1])
     @pytest.mark.parametrize("write", [megatron_run, static_run])
@@ -371,7 +371,7 @@ class TestGaps:
         lines = write(losses).splitlines(keepends=True)[first::2]
         answer, unseen = self.unseen(megatron_run(losses), "".join(lines))
         assert answer == "partial"
-        assert "199 steps: no line of both logs covers them; the first is" in " ".join(unseen)
+        assert "199 steps: the common lines do not cover them; the first is" in " ".join(unseen)
 
     def test_the_list_of_arguments_tells_the_interval(self) -> None:
         losses = uneven(200)
@@ -406,7 +406,12 @@ class TestGaps:
         found = self.unseen(megatron_run(losses), resumed)
         assert found == (
             "partial",
-            ["30 lines of b.log: later lines for the same steps have other losses, and accmap uses these"],
+            [
+                (
+                    "30 lines of b.log: later lines for the same steps have different losses, "
+                    "and accmap uses the later lines"
+                ),
+            ],
         )
 
     def test_what_is_open_names_what_was_not_compared_too(self) -> None:

@@ -62,7 +62,7 @@ class TestAlignment:
         assert max(abs(a - b) for a, b in zip(found.aligned.loss.a, found.aligned.loss.b, strict=True)) < 1e-5
         assert found.aligned.only_a == 2
         assert found.verdict.answer == "partial"
-        assert "2 steps: no line of both logs covers them; the first is 7 → 10" in found.verdict.said
+        assert "2 steps: the common lines do not cover them; the first is 7 → 10" in found.verdict.said
 
     @given(st.sets(st.integers(1, 60), min_size=25), st.sets(st.integers(1, 60), min_size=25), st.randoms())
     @settings(max_examples=40)
@@ -112,7 +112,7 @@ class TestAlignment:
         for one, other, count in ((a, b, 28), (b, a, 28), (a, c, 29)):
             equal = criterion(judged(one, other), "learning rate")
             assert (equal.status, equal.said) == ("pass", f"equal over {count} steps")
-        assert "a.log prints the rate of the next step" in notes(judged(a, b))
+        assert "a.log prints the learning rate of the next step" in notes(judged(a, b))
         off = "".join(static_line(step, 2.0, rate=rates[step]) for step in range(1, 30))
         found = criterion(judged(a, off), "learning rate")
         assert (found.status, found.step) == ("fail", 2)
@@ -423,7 +423,7 @@ class TestFirstSteps:
     def test_without_the_second_step_it_is_open(self) -> None:
         found = judged(megatron_run([11.0]), static_run([11.0]), experiment="first-steps")
         assert found.verdict.answer == "undecided"
-        assert "step 2 is not in both logs" in criterion(found, "second loss").said
+        assert "only one log contains step 2" in criterion(found, "second loss").said
 
 
 class TestRepetition:
@@ -545,7 +545,7 @@ class TestBenchmarkBand:
             run(self.drawn(1), "a.log"), run(self.drawn(3), "b.log"), twins=twins, grounds=Grounds(1)
         ).verdict
         assert found.answer == "partial"
-        assert "loss: the benchmark runs do not define a band at 100 steps" in found.said
+        assert "loss: the benchmark runs define no noise band at 100 steps" in found.said
 
     def test_nan_in_a_benchmark_run_is_never_good(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(static_run([math.nan] * 600), "r2")]

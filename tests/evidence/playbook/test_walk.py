@@ -35,7 +35,7 @@ FIRST = {
     "data check": r"good$",
     "data show": r"Step 3: both sides use the same tokens|Steps 3 to 4: both sides use the same tokens",
     "doctor": r"Installed here",
-    "logs": r"Within the standard over",
+    "logs": r"Within the limits over",
     "dump config B.yaml": r"(export MINDSPORE_DUMP_CONFIG=|compiled\.yaml: EVD029)",
     "dump config": r"  msprobe compare ",
     "dump compare accuracy_checking": r"partial$",

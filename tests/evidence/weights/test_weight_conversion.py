@@ -457,7 +457,7 @@ def test_optimizer_state_and_counters_are_left_out_and_named(tmp_path: Path) -> 
     done = convert(Request(str(folder), str(tmp_path / "out")), configs(script, config))
     sizes = {what.en: amount.size for what, amount in done.beside.items()}
     assert sizes["optimizer state"] == sum(array.nbytes for array in found.values())
-    assert {what.en for what in done.beside} == {"optimizer state", "counters of the router", "state of the run"}
+    assert {what.en for what in done.beside} == {"optimizer state", "router counters", "training state"}
 
 
 def test_megatrons_optimizer_state_is_never_dropped_unseen(tmp_path: Path) -> None:
@@ -472,7 +472,7 @@ def test_megatrons_optimizer_state_is_never_dropped_unseen(tmp_path: Path) -> No
     done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     amounts = {what.en: (amount.tensors, amount.size) for what, amount in done.beside.items()}
     assert amounts["optimizer state"] == (4 + 1, 2 * 4 * (32 + 3) + 1000)
-    assert amounts["state of the run"] == (1, 20)
+    assert amounts["training state"] == (1, 20)
     assert [what.en for what in done.beside if what.anew] == ["optimizer state"]
     distributed = write_distributed(tmp_path / "distributed", script, found)
     done = convert(Request(str(distributed), str(tmp_path / "other")), configs(script, config))

@@ -80,7 +80,7 @@ def test_layers_of_several_number_types_are_no_one_parameter(tmp_path: Path) -> 
     source = write_mindformers(tmp_path / "mindformers", config, found)
     configs = [read_config(script), read_config(config)]
     request = Request(str(source), str(tmp_path / "there"), ckpt_format="torch_dist", implementation="local")
-    with pytest.raises(UnreadableError, match="a mix of number types in one parameter") as raised:
+    with pytest.raises(UnreadableError, match="a mix of dtypes in one parameter") as raised:
         convert(request, configs)
     assert raised.value.diagnostic.kind.name == "unsupported-form"
     assert not (tmp_path / "there").exists()

@@ -31,7 +31,7 @@ ROW = """\
 REQUIREMENT = """\
     - require: num_layers > 0
       at: num_layers
-      en: the number of layers is above 0, not {num_layers}
+      en: the number of layers must be above 0, not {num_layers}
       zh: 层数应大于 0，而不是 {num_layers}
 """
 

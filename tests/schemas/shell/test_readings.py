@@ -148,7 +148,7 @@ def test_every_small_program_is_known_without_its_module() -> None:
 def test_a_program_that_is_not_run_is_named(command: str) -> None:
     """Its result stays open, wherever it comes to: a word of the launch, a test, a variable."""
     name = command.rpartition("| ")[2].split()[0]
-    reason = f"accmap does not run {name}; write its result instead of the command"
+    reason = f"accmap does not run {name}; replace the command with its result"
     script = f"N=$({command})\ntorchrun pretrain_gpt.py --num-layers $N --seed $({command})\n"
     found = reading(script)
     words = [entry for entry in found.unresolved if entry.argv_index is not None]
