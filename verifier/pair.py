@@ -162,7 +162,7 @@ class Pair(NamedTuple):
             steps=_STEPS[options.stage],
             probe_scale=self.probe_scale,
             initialisation=seed == 0 and options.stage in ("step1", "all"),
-            uneven=coverage.draws_uneven_batches(*self.configs),
+            uneven=coverage.draws_uneven_batches(*self.configs, versions=[place.version for place in self.places]),
         )
 
 

@@ -28,7 +28,7 @@ from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
 from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes, side_labels
 from .plan import samples
-from .plan.dimensions import changed_fields, make_equal, taken_along
+from .plan.dimensions import changed_fields, companion_fields, make_equal
 from .verdict import comparison, coverage, native_dtypes
 from .verdict.comparison import DifferingSetting, NotCompared, Suspect, Values
 from .verification import Effect, Verification
@@ -522,7 +522,7 @@ class _Explanation:
         first = [name for name in losses if name in behind]
         ahead = sorted((one.field for one in more), key=lambda name: name not in losses)
         names = list(dict.fromkeys((*first, *behind, *ahead)))
-        own = [name for at, name in enumerate(names) if not set(taken_along(name)).intersection(names[:at])]
+        own = [name for at, name in enumerate(names) if not set(companion_fields(name)).intersection(names[:at])]
         return self._list_equalizable(own, aside)[:_MOST_SUSPECTS]
 
     def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:

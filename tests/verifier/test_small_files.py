@@ -216,3 +216,37 @@ def test_lists_of_lists_and_odd_names_stand_as_they_stood(more: str, tmp_path: P
     before, after = ({str(key): value for key, value in yaml.safe_load(one).items()} for one in (text, small.text))
     for name in ("x", "y", "x[a]"):
         assert json.loads(json.dumps(after.get(name))) == json.loads(json.dumps(before.get(name)))
+
+
+_EXPERIMENT = """\
+modules:
+  pre_trainer:
+    framework: megatron
+    config: pre_trainer.yaml
+    model: qwen3_30B_A3B.yaml
+    overrides:
+      train_iters: 50
+      micro_batch_size: 1
+      global_batch_size: 8
+      seq_length: 4096
+      max_position_embeddings: 4096
+      mock_data: true
+      load: null
+      save: null
+      finetune: false
+      no_load_optim: null
+      apply_rope_fusion: false
+      enable_primus_turbo: true
+      turbo_sync_free_moe_stage: 1
+"""
+
+
+def test_what_a_yaml_of_a_fork_leaves_out_is_left_out(tmp_path: Path) -> None:
+    """`null` and `false` are no words of a command line; what the fork's own code decides is one."""
+    (tmp_path / "exp.yaml").write_text(_EXPERIMENT, "utf-8")
+    config = read_config(str(tmp_path / "exp.yaml"), ReadOptions(world_size=8))
+    small = small_file(config, {size.LAYERS: 2})
+    words = small.text.split()
+    assert not {"--load", "--save", "--finetune", "--no-load-optim"}.intersection(words)
+    assert {"--no-rope-fusion", "--moe-router-pre-softmax"} <= set(words)
+    assert size.changed_fields(config, small.config) == []

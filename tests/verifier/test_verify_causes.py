@@ -205,3 +205,11 @@ def test_a_value_that_one_side_cannot_write_is_taken_from_it(fault: str, equal: 
     assert made is not None
     assert {one.field for one in coverage.differing_settings(a, b)} >= set(equal)
     assert coverage.differing_settings(*made) == []
+
+
+def test_initial_weights_are_suspected_of_nothing_that_equal_weights_show(tmp_path: Path) -> None:
+    script, config = write_pair({"family": "dense", "model": {"initializer_range": 0.006}}, tmp_path)
+    files = read_config(str(script)), read_config(str(config))
+    named = {place: {one.field for one in coverage.suspects(*files, place)} for place in ("update", "initialisation")}
+    assert "init.std" not in named["update"]
+    assert "init.std" in named["initialisation"]

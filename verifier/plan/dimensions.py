@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ...mapper.recipe.values import Recipe
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Row, Side, SideName
-    from ...schemas.config import Config, Value
+    from ...schemas.config import Config, Setting, Value
     from ...schemas.megatron.catalog import ArgumentFact
 
 Sizes: TypeAlias = "dict[str, Any]"
@@ -427,7 +427,7 @@ def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> 
 
 def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:
     """File with the other file's value of a field; None if it does not read back or changes other fields."""
-    wanted, along = recipe_of(other), taken_along(field)
+    wanted, along = recipe_of(other), companion_fields(field)
     tried: tuple[tuple[FieldName, ...], ...] = ((field,), (field, *along)) if along else ((field,),)
     for fields in tried:
         # A side without a value behaves as the neutral one does.
@@ -447,7 +447,7 @@ def _value_or_neutral(recipe: Recipe, field: FieldName) -> Value:
     return vocabulary()[field].default if value is None else value
 
 
-def taken_along(name: str) -> tuple[FieldName, ...]:
+def companion_fields(name: str) -> tuple[FieldName, ...]:
     """The other fields that the same keys express, if no file can change this field alone."""
     return tuple(one for group in _EXPRESSED_TOGETHER if name in group for one in group if one != name)
 
@@ -541,18 +541,28 @@ def _of_words(config: Config, given: Mapping[str, Sequence[str]], devices: int) 
     return _read(_SCRIPT, " \\\n    ".join(lines) + "\n", options)
 
 
+def _words_given(fact: ArgumentFact, setting: Setting) -> list[str]:
+    """The words of an argument as the file writes them; Megatron-LM's own where they stand in a YAML."""
+    flag, raw = setting.flag, setting.raw
+    if flag is None or raw is None or (setting.value is None if fact.action == "store" else raw):
+        return words_of(fact, setting.value)
+    return [flag, *raw]
+
+
 def _given_words(config: Config, known: Mapping[str, ArgumentFact], devices: int) -> dict[str, list[str]]:
     """Command-line words of the settings that the file gives, translated to Megatron-LM's own flags."""
     taken = {key: one for key, one in config.settings.items() if one.decided and one.acceptance == "accepted"}
     given = {
-        key: words_of(known[key], one.value) if one.flag is None or one.raw is None else [one.flag, *one.raw]
-        for key, one in taken.items()
-        if key in known and one.origin == "explicit"
+        key: _words_given(known[key], one) for key, one in taken.items() if key in known and one.origin == "explicit"
     }
     if config.dialect != OWN:
         plain = _of_words(config, given, devices).config
         for key, one in taken.items():
-            if key in known and one.value not in (None, known[key].default, plain.value(key)):
+            if key not in known or one.value == plain.value(key):
+                continue
+            if one.value in (None, known[key].default):  # a YAML writes what a launch leaves out
+                given.pop(key, None)
+            else:
                 given[key] = words_of(known[key], one.value)
     return given
 

@@ -125,6 +125,8 @@ _OF_THE_STEPS = (
     *schedules.MICRO_BATCHES,
 )
 """Fields that show once the optimizer has stepped, which `step1` and `local-norm` leave out."""
+_OF_THE_WEIGHTS = ("init.",)
+"""Fields that only the frameworks' own initial weights show."""
 _OF_THE_CURVES = (
     "schedule.", "optimizer.weight_decay_style", "optimizer.weight_decay_start", "optimizer.weight_decay_end",
     "optimizer.fused",
@@ -159,19 +161,21 @@ def runs_token_weights(*configs: Config) -> bool:
     )
 
 
-def takes_micro_batches(*configs: Config) -> bool:
-    """True if both trainers average each micro batch by itself."""
-    dynamic = [one for one in configs if one.framework == "mindformers" and one.dialect == DYNAMIC]
-    return not any(within(config.framework_version, *WHOLE_STEP_AT_ONCE) for config in dynamic)
+def takes_micro_batches(*configs: Config, versions: Sequence[str] | None = None) -> bool:
+    """True if both trainers average each micro batch by itself; `versions` ran instead of those of the files."""
+    return not any(
+        config.framework == "mindformers" and config.dialect == DYNAMIC and within(version, *WHOLE_STEP_AT_ONCE)
+        for config, version in zip(configs, versions or [one.framework_version for one in configs], strict=True)
+    )
 
 
-def draws_uneven_batches(*configs: Config) -> bool:
+def draws_uneven_batches(*configs: Config, versions: Sequence[str] | None = None) -> bool:
     """True if micro batches with different token counts can reveal a difference between these files.
 
     Not if a trainer takes the whole step at once; nor if only one side averages over the tokens of a step, and no file
     masks any: both averages are then the same.
     """
-    if not takes_micro_batches(*configs):
+    if not takes_micro_batches(*configs, versions=versions):
         return False
     recipes = [recipe_of(config) for config in configs]
     averages = {bool(recipe.value(_WEIGHTED[0])) for recipe in recipes}
@@ -495,9 +499,11 @@ def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ())
     """
     computed = differing_settings(a, b, sorted(quantities_of_stages(stages)))
     found = [*_without_field(recipe_of(a), recipe_of(b)), *differing_settings(a, b), *computed]
-    if direction in ("update", "initialisation"):
+    if direction == "initialisation":
         return found
-    return [entry for entry in found if not entry.field.startswith(_OF_THE_STEPS)]
+    # Both models have the same weights, whatever the files draw.
+    apart = _OF_THE_WEIGHTS if direction == "update" else (*_OF_THE_WEIGHTS, *_OF_THE_STEPS)
+    return [entry for entry in found if not entry.field.startswith(apart)]
 
 
 def _without_field(a: Recipe, b: Recipe) -> Iterator[DifferingSetting]:
