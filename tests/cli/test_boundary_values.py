@@ -91,3 +91,11 @@ def test_a_yaml(accmap: Any, tmp_path: Path, case: Any) -> None:
     graph, version, number, changes, _ = case
     (tmp_path / "a.yaml").write_text(yaml_of(graph, version, number, changes), "utf-8")
     no_command_fails(accmap, tmp_path, "a.yaml", "b.sh", ("--mindformers", version))
+
+
+# With --moe-layer-freq ([0]*4), or first_k_dense_replace 4, all layers are dense.
+@pytest.mark.parametrize("dialect", ["static", "dynamic"])
+def test_experts_that_no_layer_uses_are_none(accmap: Any, tmp_path: Path, dialect: str) -> None:
+    case = {"words": "--num-experts 4 --moe-layer-freq ([0]*4) --disable-bias-linear", "versions": ["0.12"]}
+    (tmp_path / "a.sh").write_text(launch_of(case), "utf-8")
+    no_command_fails(accmap, tmp_path, "a.sh", "b.yaml", ("--megatron", "0.12", "--dialect", dialect))
