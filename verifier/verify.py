@@ -690,7 +690,10 @@ def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dty
 
 
 def _suspects_of(settings: Iterable[DifferingSetting], reason: Words) -> tuple[Suspect, ...]:
-    return tuple(Suspect(*one, reason) for one in dict.fromkeys(settings))
+    each: dict[str, Suspect] = {}
+    for one in settings:
+        each.setdefault(one.field, Suspect(*one, reason))
+    return tuple(each.values())
 
 
 def _other_versions(pair: Pair) -> list[NotCompared]:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.schemas.message import verbatim
 from accmap.schemas.reader import read_config
 from accmap.verifier import verify as steps
 from accmap.verifier.plan.dimensions import make_equal
 from accmap.verifier.verdict import coverage
+from accmap.verifier.verdict.comparison import DifferingSetting
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 
@@ -213,3 +215,9 @@ def test_initial_weights_are_suspected_of_nothing_that_equal_weights_show(tmp_pa
     named = {place: {one.field for one in coverage.suspects(*files, place)} for place in ("update", "initialisation")}
     assert "init.std" not in named["update"]
     assert "init.std" in named["initialisation"]
+
+
+def test_a_suspect_may_have_a_value_of_several_parts(tmp_path: Path) -> None:
+    """A YAML's list of sections, or the counts of a computed quantity, is in no set."""
+    twice = [DifferingSetting("data.blend", [{"path": "a"}], None)] * 2
+    assert [one.field for one in steps._suspects_of(twice, verbatim("why"))] == ["data.blend"]  # pyright: ignore
