@@ -249,4 +249,5 @@ def test_what_a_yaml_of_a_fork_leaves_out_is_left_out(tmp_path: Path) -> None:
     words = small.text.split()
     assert not {"--load", "--save", "--finetune", "--no-load-optim"}.intersection(words)
     assert {"--no-rope-fusion", "--moe-router-pre-softmax"} <= set(words)
+    assert [config.value("world_size"), small.config.value("world_size")] == [8, 1]
     assert size.changed_fields(config, small.config) == []

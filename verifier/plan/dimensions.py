@@ -499,7 +499,8 @@ def _with_fork_values(config: Config, small: SmallFile, known: Mapping[str, Argu
     more = {
         key: one
         for key, one in config.settings.items()
-        if key in read and key not in known and one.decided and one.acceptance == "accepted"
+        if key in read and key not in known and key not in small.config.settings  # what a launch settles by itself
+        if one.decided and one.acceptance == "accepted"
     }
     if not more:
         return small
