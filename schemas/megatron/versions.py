@@ -11,7 +11,7 @@ from ..suggestion import closest, slip
 from ..versions import known_names, name_with, number_of
 from .catalog import DEFAULT_VERSION, VERSIONS
 from .messages_compiled import say
-from .names_compiled import MEANT
+from .names_compiled import MEANT, OF_MODELOPT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -58,6 +58,9 @@ def _explain_each(
             continue
         values = dict(problem.values)
         flag, near = str(values["flag"]), str(values["near"])
+        if flag in OF_MODELOPT:
+            told[-1] = _of_a_package(problem, known, file)
+            continue
         versions = () if known.own_program else versions_of(flag)
         if versions:
             later.append(len(told) - 1)
@@ -84,7 +87,16 @@ def _as_error(problem: Diagnostic) -> Diagnostic:
     """Problem as an error, because the parser stops at it in a certain version."""
     if problem.kind.name not in ("unknown-argument", "looks-like-a-fork"):
         return problem
+    if dict(problem.values).get("flag") in OF_MODELOPT:
+        return problem
     return problem._replace(kind=problem.kind._replace(severity="error"))
+
+
+def _of_a_package(problem: Diagnostic, known: Catalog, file: str) -> Diagnostic:
+    """Problem of an argument that the program has only if a package is installed."""
+    values = dict(problem.values)
+    named = {name: str(values[name]) for name in ("flag", "key", "count", "nargs")}
+    return diagnose(say.of_a_package(program=known.program, **named), file, problem.span)
 
 
 def name_dialects(flags: Sequence[str]) -> Words:

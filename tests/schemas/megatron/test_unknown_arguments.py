@@ -104,7 +104,7 @@ def test_many_are_a_fork() -> None:
     assert sorted(kinds(config)) == [("looks-like-a-fork", "warning"), ("misspelt-argument", "error")]
     assert config.framework_version == "0.12"
     (fork,) = [entry for entry in config.problems if entry.kind.code == "MAP042"]
-    assert "5 arguments" in fork.message()
+    assert "5 of its arguments" in fork.message()
     assert "accmap.toml" in fork.message()
 
 
@@ -172,3 +172,10 @@ def test_gpt2s_vocabulary_is_fetched_where_no_tokenizer_is_named(version: str, r
     )
     assert config.value("tokenizer_type") == "GPT2BPETokenizer"
     assert config.value("padded_vocab_size") == rows
+
+
+def test_a_flag_of_an_optional_package_may_be_there() -> None:
+    # megatron core_v0.12.0 and later pretrain_gpt.py: add_modelopt_args, if nvidia-modelopt is there
+    config = read("--export-te-mcore-model --export-kd-cfg x.yaml", "main")
+    assert kinds(config) == [("unknown-argument", "warning")] * 2
+    assert all("nvidia-modelopt" in one.message() for one in config.problems if one.kind.code == "MAP002")
