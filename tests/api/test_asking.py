@@ -109,15 +109,15 @@ def test_findings_show_the_worst_first() -> None:
         (lambda: accmap.convert(SCRIPT, "mindformer"), "did you mean mindformers"),
         (lambda: accmap.lint(SCRIPT, profile="fast"), "profile must be one of align, train"),
         (lambda: accmap.lint(SCRIPT, select=["NETX"]), "NETX is not a code"),
-        (lambda: accmap.explain("NET9999"), "not a code or a key"),
+        (lambda: accmap.explain("NET9999"), "knows no code and no key"),
         (lambda: accmap.convert(SCRIPT, language="cn"), "language must be one of en, zh"),
         (lambda: accmap.pair(SCRIPT, language="cn"), "language must be one of en, zh"),
         (lambda: accmap.explain("NET016", "de"), "language must be one of en, zh"),
         (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage must be one of step1"),
-        (lambda: accmap.explain(5), "'5' is not a code or a key"),
+        (lambda: accmap.explain(5), "knows no code and no key '5'"),
         (lambda: accmap.logs(), "logs needs A"),
         (lambda: accmap.logs("a.log", experiment="long"), "experiment must be one of"),
-        (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark needs"),
+        (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark requires"),
     ],
 )
 def test_a_wrong_word_gives_a_sentence(call, said: str) -> None:

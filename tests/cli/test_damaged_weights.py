@@ -442,7 +442,7 @@ def test_a_file(accmap: Callable[..., Any], tmp_path: Path, name: str) -> None:
 PLACES: dict[str, tuple[dict[str, str], str]] = {
     "nothing": ({}, "it does not exist"),
     "an empty folder": ({"x/": ""}, "it contains none"),
-    "a text": ({"x": "x"}, "another kind of file"),
+    "a text": ({"x": "x"}, "a different type of file"),
     "folders of ranks": ({"x/rank_0/": "", "x/rank_1/": ""}, "it contains none"),
     "a .ckpt for each rank": ({"x/0.ckpt": "", "x/1.ckpt": ""}, "ckpt_to_safetensors"),
     "two iterations": (

@@ -310,7 +310,7 @@ def test_a_prefix_with_its_ending(accmap: Run, data: int) -> None:
 
 SPECIAL = {
     "beyond the vocabulary": ({"rows": 64}, "EVD067", "byte"),
-    "masked in attention": ({"masked": 5}, "EVD071", "set it to -1"),
+    "masked in attention": ({"masked": 5}, "EVD071", "Set it to -1"),
     "masked in the loss": ({"pad": 5}, "EVD071", "in the loss"),
     "no end of document": ({"eod": 7, "more": "eod_mask_loss: True"}, "EVD070", "end with 99"),
     "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "do not contain"),
@@ -324,7 +324,7 @@ SPECIAL = {
         "EVD079",
         "second sample",
     ),
-    "paths as one text": ({"paths": "x"}, "EVD079", "splits into letters"),
+    "paths as one text": ({"paths": "x"}, "EVD079", "splits into characters"),
 }
 
 
@@ -357,7 +357,7 @@ def test_files_alone(accmap: Run, data: int) -> None:
         assert "100.0% of the sequences end with 99" in found.out
     assert "EVD067" in accmap("data", "check", "data", "--vocabulary", "50").out
     assert "EVD070" in accmap("data", "check", "data", "--eod", "7").out
-    assert "were not read" in accmap("data", "check", "data", "--quick", "3").out
+    assert "did not read" in accmap("data", "check", "data", "--quick", "3").out
 
 
 @pytest.mark.parametrize("spoil", ["magic", "bin", "idx"])

@@ -106,7 +106,7 @@ def test_what_begins_anew_at_the_end_of_a_document(
     found = accmap("data", "check", "a.sh", "b.yaml", "--format", "json", files={"a.sh": start, "b.yaml": yaml})
     said = json.loads(found.out)
     told = [one["message"] for one in said["problems"] if "differs: " in one["message"]]
-    words = {"attention": "Keeping attention within documents", "positions": "Resetting positions"}
+    words = {"attention": "Only one side limits attention", "positions": "Only one side resets positions"}
     assert sorted(name for name, begins in words.items() if any(one.startswith(begins) for one in told)) == differs
     assert (found.code, said["verdict"]) == ((1, "bad") if differs else (0, "good")), told
 
@@ -220,8 +220,8 @@ def test_a_loader_that_names_no_file(accmap: Run, loader: dict[str, Any]) -> Non
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "cannot be the length of a header"),
-        (b"\xff" * 64, "cannot be the length of a header"),
+        (b"", "cannot be the header length"),
+        (b"\xff" * 64, "cannot be the header length"),
         (record([row([1, 2])], version="2.0"), "version 2.0"),
         (record([row([1, 2])], shard_addresses=[]), "instead of an integer up to -1"),
         (record([row([1, 2])], shard_addresses=["a\0b"]), "instead of a name"),

@@ -55,7 +55,7 @@ def test_the_first_step_that_differs_is_named(show: Run) -> None:
     assert "Step 2 is the first" in other.out
     one = (script("data"), yaml("data"), "--step", "1")
     assert show(*one).out.startswith("Step 1: both sides use the same tokens, masks and positions.")
-    assert show(*one, "--lang", "zh").out.startswith("第 1 步：两侧输入相同")
+    assert show(*one, "--lang", "zh").out.startswith("第 1 步：两侧的 token、掩码与位置都相同")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_text_where_a_tokenizer_is_given(show: Run, tmp_path: Path) -> None:
     [
         (script("data"), ("--step", "11"), 1, "last step, 10"),
         (script("gone"), ("--step", "1"), 1, "gone"),
-        (script("data"), (), 2, "needs a step"),
+        (script("data"), (), 2, "requires a step"),
         (script("data"), ("--step", "0"), 2, "--step"),
         (script("data"), ("--step", "1", "--steps", "0"), 2, "--steps"),
         (

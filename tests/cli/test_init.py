@@ -76,7 +76,7 @@ def test_what_fits_alike_is_not_chosen(accmap, folder: Path) -> None:
     (folder / "qwen3_dense" / "mindformers.yaml").rename(folder / "qwen3_dense" / "another.yaml")
     (folder / "qwen3_dense" / "mindformers_dynamic.yaml").unlink()
     out = accmap("init").out
-    assert "not decided: qwen3_dense/megatron.sh matches" in out
+    assert "undecided: qwen3_dense/megatron.sh matches" in out
 
 
 def test_nothing_to_pair(accmap, folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -156,7 +156,7 @@ def test_pretraining_is_no_fine_tuning_and_that_is_said(accmap, folder: Path) ->
     (folder / "qwen3_dense" / "mindformers.yaml").rename(folder / "finetune.yaml")
     answer = accmap("init", "--yes")
     assert answer.code == 1
-    assert "not proposed: pretrain.sh and finetune.yaml (7 of 7 sizes equal" in answer.out
+    assert "not suggested: pretrain.sh and finetune.yaml (7 of 7 sizes equal" in answer.out
     assert not (folder / "accmap.toml").exists()
 
 

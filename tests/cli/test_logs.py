@@ -85,7 +85,7 @@ FILES = {
         (["b.log", "--benchmark", "a.log", "twin.log", *ENOUGH], 0, "benchmark band", ""),
         (["--benchmark", "a.log", "twin.log", "a.log", "b.log", *ENOUGH], 0, "benchmark band", ""),
         (["a.log", "--benchmark", "twin.log", "a.log", "off.log"], 1, "B: off.log", ""),
-        (["a.log", "--benchmark", "a.log"], 2, "", "needs two runs"),
+        (["a.log", "--benchmark", "a.log"], 2, "", "requires two runs"),
         (
             ["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"],
             2,
@@ -195,7 +195,7 @@ def test_a_file_is_written_whole_and_never_over_another(accmap: Callable[..., An
     assert again.code == 2
     assert "--force" in again.err
     assert accmap("logs", "a.log", "off.log", "-o", "out.txt", "--force").code == 1
-    assert "Not within" in (tmp_path / "out.txt").read_text("utf-8")
+    assert "Outside the limits" in (tmp_path / "out.txt").read_text("utf-8")
 
 
 def test_a_configuration_is_read(accmap: Callable[..., Any]) -> None:
@@ -270,8 +270,8 @@ def test_a_growing_log_is_followed(tmp_path: Path) -> None:
     ("words", "code", "out", "err"),
     [
         (["--steps", "0"], 2, "", "starts at 1"),
-        (["--steps", "x"], 2, "", "must be a whole number"),
-        (["--weights", "w"], 2, "", "needs the two folders"),
+        (["--steps", "x"], 2, "", "must be an integer"),
+        (["--weights", "w"], 2, "", "requires the two folders"),
         (["--weights", "w", "v"], 1, "neither w nor v contains the conversion", ""),
         (["--shift", "-2", "--steps", "40"], 1, "accmap compares step N of a.log with step N-2 of b.log", ""),
     ],

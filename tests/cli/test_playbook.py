@@ -382,7 +382,7 @@ def test_a_run_does_what_this_machine_can_and_stops_at_a_launch(accmap, book: Pa
     assert found["done"] == []
     assert "verify.json exists" in answer.err
     told = accmap("playbook", "run", "book")
-    assert "which needs the training machines" in told.out
+    assert "which requires the training machines" in told.out
     assert "patches/run_mindformer.py --config" in told.out
     assert "mindformers.source" in told.out
     assert "需要训练机器" in accmap("playbook", "run", "book", "--lang", "zh").out
@@ -496,5 +496,5 @@ def test_a_playbook_for_inference_needs_both(accmap, words: tuple[str, ...]) -> 
     files = {"predict.yaml": PREDICT, "train.yaml": PREDICT.replace("predict", "train"), "config.json": MODEL}
     answer = accmap("playbook", *words, "--inference", "-d", "book", files=files)
     assert answer.code == 2
-    assert "--inference needs" in answer.err
+    assert "--inference requires" in answer.err
     assert not Path("book").exists()

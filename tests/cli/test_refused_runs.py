@@ -54,7 +54,7 @@ WITHOUT_EXAMPLE = {
     "checkpoints, run mode, adapters, inference: run_mode != 'predict' or inference is not None": "it does not train",
 }
 """Conditions that no training run can fail to meet, or not for certain, and why."""
-WOULD_NOT_START = "would not start this run"
+WOULD_NOT_START = "cannot start this run"
 REFUSED = 2
 Run = Callable[..., Any]
 

@@ -68,7 +68,7 @@ def test_lr_says_what_settles_it(accmap: Callable[..., Any], language: str) -> N
     assert answer.code == 2
     assert "--steps N" in answer.err
     assert "--dataset-size N" in answer.err
-    assert ("depends on the data set" in answer.err) == (language == "en")
+    assert ("depends on the dataset" in answer.err) == (language == "en")
 
 
 def test_show_and_recipe_leave_it_open_with_a_reason(accmap: Callable[..., Any]) -> None:

@@ -257,7 +257,7 @@ def test_a_yaml_as_one_version_knows_it(accmap: Any) -> None:
         (["a.json"], '{"some": "thing"}', "--of NAME"),
         (["a.json", "--of", "shaw"], "{}", "unknown schema 'shaw'"),
         (["missing.json"], None, "missing.json"),
-        (["a.json", "show"], "{}", "takes one file"),
+        (["a.json", "show"], "{}", "accepts one file"),
     ],
 )
 def test_what_cannot_be_checked(accmap: Any, words: list[str], text: str | None, said: str) -> None:

@@ -128,14 +128,14 @@ def test_a_search_pairs_no_files_of_one_framework(folder: Path, capsys: pytest.C
 
 
 WRONG_VERSIONS = [
-    (("lr", SCRIPTS[0], "--a-version", "0.16"), "need two files"),
+    (("lr", SCRIPTS[0], "--a-version", "0.16"), "require two files"),
     (("lint", *SCRIPTS, "--a-version", "9.9"), "--a-version: '9.9' is not a known version"),
     (("lint", *SCRIPTS, "--b-version", "2.1"), "--b-version 2.1 is not a version of Megatron-LM"),
     (("diff", *SCRIPTS, "--a-version", "0.16", "--megatron", "0.12"), "--megatron applies to both"),
     (("diff", *YAMLS, "--mindformers", "2.1"), "--mindformers applies to both"),
     (("lint", *YAMLS, "--mindformers", "2.1"), "--mindformers applies to both"),
     (("report", *YAMLS, "--mindformers", "2.1"), "use --a-version and --b-version"),
-    (("lint", ".", "--a-version", "0.12"), "need two files"),
+    (("lint", ".", "--a-version", "0.12"), "require two files"),
 ]
 
 

@@ -278,8 +278,8 @@ def test_the_old_file_is_written_over_in_place_alone(accmap, old: Path) -> None:
     ("words", "said"),
     [
         (("old.yaml", "-o", "new.yaml", "--check"), "one of -o FILE, -d DIR, --in-place and --check"),
-        ((".",), "for a folder of YAMLs, name the target folder"),
-        (("old.yaml", "--format", "json"), "name the target of the YAML"),
+        ((".",), "for a folder of YAMLs, set the target folder"),
+        (("old.yaml", "--format", "json"), "set the target of the YAML"),
         (("old.yaml", "--mindformers", "1.8"), "1.8"),
         (("old.yaml", "--from-version", "0.3"), "--from-version"),
         ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "only accepts MindSpore Transformers YAMLs"),
@@ -381,7 +381,7 @@ def test_lint_names_the_command_once_and_judges_nothing_by_it(accmap, old: Path)
     assert "accmap upgrade" not in dynamic.out
     assert "upgrade" not in accmap("lint", "old.yaml", "--format", "json").out
     (old.parent / "other.yaml").write_text(STATIC, encoding="utf-8")
-    assert accmap("lint", ".").out.count("2 YAMLs are for the static graph or an older model class") == 1
+    assert accmap("lint", ".").out.count("2 YAMLs use the static graph or an older model class") == 1
 
 
 def test_a_file_that_upgrade_refuses_is_not_sent_there(accmap, old: Path) -> None:
@@ -400,7 +400,7 @@ def test_python_answers_as_the_command_does(old: Path) -> None:
     assert found.text == DYNAMIC
     assert (found.version, found.dialect, found.will_not_run) == ("2.1", "dynamic", ())
     assert ("moved", ("seed",), ("training.seed",)) in [change[:3] for change in found.changes]
-    with pytest.raises(accmap.UsageError, match="accepts a YAML"):
+    with pytest.raises(accmap.UsageError, match="only accepts MindSpore"):
         accmap.upgrade(EXAMPLES / "qwen3_dense" / "megatron.sh")
 
 

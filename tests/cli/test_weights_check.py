@@ -156,7 +156,7 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
     )
     answer = accmap("weights", "check", "train.yaml", "--log", "infer.log", files={"infer.log": log})
     assert answer.code == 1
-    assert "built with a bias" in answer.out
+    assert "the network has a bias" in answer.out
     assert "infer.log:1" in answer.out
     assert "harmless" in answer.out
     told = json.loads(accmap("weights", "check", "--log", "infer.log", "--format", "json").out)
@@ -166,8 +166,8 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
     empty = "These parameters are not loaded in the network: []\n"
     answer = accmap("weights", "check", "--log", "empty.log", files={"empty.log": empty})
     assert answer.code == 0
-    assert "so no listed weight is missing" in answer.out
-    assert "another order" in answer.out
+    assert "so no weight is missing" in answer.out
+    assert "a different order" in answer.out
     piped = accmap("weights", "check", "--log", "-", stdin=log)
     assert piped.code == 1
 
@@ -175,13 +175,13 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "needs a checkpoint, or a log with `--log FILE`"),
+        ((), "requires a checkpoint, or a log with `--log FILE`"),
         (("nowhere",), "EVD040"),
-        (("train.yaml",), "another kind of file"),
+        (("train.yaml",), "a different type of file"),
         (("--log", "nowhere.log"), "nowhere.log"),
         (("--log", "train.yaml"), "EVD042"),
         (("empty",), "it contains none"),
-        (("a", "b", "c"), "is extra"),
+        (("a", "b", "c"), "is not expected"),
         (("train.yaml", "--tolerance", "nan"), "--tolerance is a fraction"),
         (("train.yaml", "--tolerance", "-1"), "--tolerance is a fraction"),
     ],

@@ -341,7 +341,7 @@ def test_a_file_that_says_too_little_is_not_verifiable(
     assert answer["verdict"] == "not-verifiable"
     assert said in answer["failures"][0]["reason"]
     assert {"field", "reason"} <= answer["not_compared"][0].keys()
-    assert any("`--graph` compiles the static graph" in entry["reason"] for entry in answer["not_compared"])
+    assert any("to compile the static graph, use `--graph`" in entry["reason"] for entry in answer["not_compared"])
 
 
 NAMED_LAYERS = {

@@ -219,7 +219,7 @@ def test_a_parting_behind_many_turns_is_asked_for(tmp_path: Path) -> None:
 def test_groups_of_experts_of_unknown_number_are_said(tmp_path: Path) -> None:
     limited = {"family": "deepseek", "megatron": {"moe-router-num-groups": None, "moe-router-group-topk": 2}}
     config, _ = configs(limited, tmp_path)
-    assert "groups of experts" in (from_launch.build_obstacle(config) or "")
+    assert "expert groups" in (from_launch.build_obstacle(config) or "")
     assert from_launch.build_obstacle(configs({"family": "deepseek"}, tmp_path)[0]) is None
 
 

@@ -255,27 +255,27 @@ _FUSED = f"{_TURBO} --num-experts 8 --disable-bias-linear --turbo_sync_free_moe_
         ("mindspeed-llm-2.3", "--use-fused-rmsnorm --use-fused-swiglu", {}),
         ("mindspeed-llm-2.3", "--add-rmsnorm-offset", {"--add-rmsnorm-offset": "no equivalent"}),
         ("mindspeed-llm-2.2", f"{_PACKS} --reset-position-ids", {}),
-        ("mindspeed-llm-2.1", f"{_PACKS} --reset-position-ids", {"--reset-position-ids": "no code of"}),  # two samples
-        ("mindspeed-llm-2.2", f"{_PACKS} --reset-attention-mask", {"--reset-attention-mask": "no code of"}),
+        ("mindspeed-llm-2.1", f"{_PACKS} --reset-position-ids", {"--reset-position-ids": "the code of"}),  # two samples
+        ("mindspeed-llm-2.2", f"{_PACKS} --reset-attention-mask", {"--reset-attention-mask": "the code of"}),
         ("mindspeed-llm-2.3", f"{_PACKS} --reset-attention-mask", {}),
         ("mindspeed-llm-2.3", "--spec mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec --qk-layernorm", {}),
         ("mindspeed-llm-2.3", "--spec mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec", {"--spec": ""}),
         ("primus-26.5", f"{_TURBO} --log_avg_reset_interval 5", {}),
         ("primus-26.5", f"{_TURBO} --softmax-type learnable", {
-            "--enable_primus_turbo": "no code of Primus 26.5", "--use_turbo_attention": "no code of",
+            "--enable_primus_turbo": "the code of Primus 26.5", "--use_turbo_attention": "did not run the code of",
         }),
         ("primus-26.5", "--enable_primus_turbo true --use_turbo_rms_norm true --apply-layernorm-1p", {
-            "--use_turbo_rms_norm": "no code of",
+            "--use_turbo_rms_norm": "the code of",
         }),
         ("primus-26.5", f"{_FUSED} --moe-router-topk 2", {}),
         ("primus-26.5", f"{_FUSED} --moe-router-topk 1 --moe-router-score-function sigmoid", {
-            "--turbo_sync_free_moe_stage": "no code of",
+            "--turbo_sync_free_moe_stage": "the code of",
         }),
         ("primus-26.5", "--final_logit_softcapping 30", {"--final_logit_softcapping": "Only Primus' own code"}),
         ("flagscale-0.9", "--multiple-of 256 --norm-init-weight 0.5", {}),
-        ("flagscale-0.9", "--multiple-of 256 --auto-skip-spiky-loss", {"--auto-skip-spiky-loss": "steps to skip"}),
+        ("flagscale-0.9", "--multiple-of 256 --auto-skip-spiky-loss", {"--auto-skip-spiky-loss": "skips training steps"}),
         ("slime-0.3", "--sglang-mem-fraction-static 0.7 --colocate --balance-data", {}),
-        ("slime-0.3", "--balance-data --num-experts 4", {"--balance-data": "generation of samples"}),
+        ("slime-0.3", "--balance-data --num-experts 4", {"--balance-data": "how samples are generated"}),
         ("slime-0.3", "--eps-clip 0.2 --use-wandb", {"--eps-clip": "objective of reinforcement learning"}),
     ],
 )  # fmt: skip

@@ -43,7 +43,7 @@ def test_what_is_known_is_not_asked_again(tmp_path: Path, capsys: pytest.Capture
     assert run(tmp_path, "--way", "plain", files=files[:1]) == 0
     assert run(tmp_path, "--way", "plain", files=files) == 0
     assert [entry["verdict"] for entry in entries(tmp_path)] == ["no-gpt", "refused"]
-    assert "would not start" in entries(tmp_path)[1]["reasons"][0]
+    assert "cannot start" in entries(tmp_path)[1]["reasons"][0]
     assert "0.12x1.9 plain: 2: 1 no-gpt, 1 refused" in capsys.readouterr().out
 
 

@@ -137,10 +137,10 @@ def test_the_conditions_of_both_sides_are_told(records: dict[str, str], capsys: 
     [
         ("a", "a", "the same run"),
         ("a", "alone", "--pair"),
-        ("a", "wide", "two sides of one pair"),
+        ("a", "wide", "do not belong to one pair"),
         ("wide", "b", "different options, sizes"),
         ("given", "b", "different weights"),
-        ("a", "script", "is not a record"),
+        ("a", "script", "is not an `accmap verify record` file"),
         ("a", "missing", "cannot be read"),
     ],
 )
@@ -164,8 +164,8 @@ def test_records_that_are_not_two_sides_are_refused(
         (["SCRIPT", "-o", "OUT", "--device", "tpu"], "cpu, cuda, npu"),
         (["SCRIPT", "-o", "OUT", "--graph"], "static graph"),
         (["SCRIPT", "-o", "OUT", "--env"], "--var"),
-        (["SCRIPT", "-o", "OUT", "--weights", "CONFIG"], "is not a record"),
-        (["SCRIPT", "CONFIG", "-o", "OUT"], "is extra"),
+        (["SCRIPT", "-o", "OUT", "--weights", "CONFIG"], "is not an `accmap verify record` file"),
+        (["SCRIPT", "CONFIG", "-o", "OUT"], "is not expected"),
         (["MISSING", "-o", "OUT"], "MISSING"),
     ],
 )

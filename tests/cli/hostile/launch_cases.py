@@ -163,7 +163,7 @@ STOPS = (
     ("x=aaaa\n" + "x=$x$x\n" * 60 + START, ":1: SYN006"),
     ("x=1\n\ntorchrun p.py {1..999999999}\n", "x.sh:3:1: SYN006"),
     ("x=1\ntorchrun p.py " + "\\a" * 200_000, "x.sh:2:200015: SYN006"),
-    ("while :; do :; done" + START, "cannot determine the end of this loop"),
+    ("while :; do :; done" + START, "cannot determine whether this loop ends"),
     ("torchrun p.py --num-layers " + "{a," * 60 + "b" + "}" * 60, "SYN006"),
     ("source x.sh" + START, "SYN006"),
     ("if :; then :; fi\n" * 50 + "if :; then\n" * 40 + START + "fi\n" * 40, "x.sh:81:1: SYN005"),
@@ -536,7 +536,7 @@ def outputs() -> list[Case]:
                     {},
                     odd,
                     (2,),
-                    ("an input of this answer",),
+                    ("an input of this command",),
                 )
             )
     for command in ("lint good.sh --output-file=null", "lint good.sh --write-baseline=null", "convert good.sh -o null",

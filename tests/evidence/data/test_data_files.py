@@ -111,10 +111,10 @@ FAULTY = {
     "a wrong offset": (lambda idx, bin_: poke(idx, 54, struct.pack("<q", 400)), "EVD065", "Byte 54"),
     "a mark that falls": (lambda idx, bin_: poke(idx, 86, struct.pack("<q", 0)), "EVD065", "Byte 86"),
     "a first mark": (lambda idx, bin_: poke(idx, 70, struct.pack("<q", 1)), "EVD065", "Byte 70"),
-    "a last mark": (lambda idx, bin_: poke(idx, 94, struct.pack("<q", 9)), "EVD065", "both frameworks stop"),
+    "a last mark": (lambda idx, bin_: poke(idx, 94, struct.pack("<q", 9)), "EVD065", "both frameworks fail"),
     "tokens cut off": (lambda idx, bin_: cut(bin_, 20), "EVD066", "truncated"),
     "tokens of another width": (lambda idx, bin_: bin_.write_bytes(bytes(12)), "EVD066", "uint16 (8)"),
-    "tokens too many": (lambda idx, bin_: bin_.write_bytes(bin_.read_bytes() + b"x"), "EVD066", "after byte 24"),
+    "tokens too many": (lambda idx, bin_: bin_.write_bytes(bin_.read_bytes() + b"x"), "EVD066", "After byte 24"),
     "another dtype": (lambda idx, bin_: poke(idx, 17, b"\x08"), "EVD065", "4 int32"),
     "bytes after the index": (lambda idx, bin_: idx.write_bytes(idx.read_bytes() + b"xx"), "EVD069", "2 more"),
 }

@@ -44,7 +44,7 @@ FIRST = {
     "check tokenizers": r"same",
     "check npy": r"(close|equal) ",
     "check scores": r"within 0\.4% of the benchmark",
-    "diff": r"equal in every field",
+    "diff": r"equal in all fields",
 }
 """How the answer to each command begins: the verdict of two equal runs."""
 PARTIAL = "dump compare accuracy_checking"

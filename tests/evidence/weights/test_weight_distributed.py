@@ -159,7 +159,7 @@ def test_several_files_and_going_on(tmp_path: Path) -> None:
 def test_another_form_is_not_continued(tmp_path: Path) -> None:
     written = Written(tmp_path, "grouped")
     written.write()
-    with pytest.raises(UnreadableError, match="another form"):
+    with pytest.raises(UnreadableError, match="a different form"):
         written.write(ckpt_format="torch", resume=True)
     # Written anew, nothing of the earlier form is left to be taken for a part of this one.
     written.write(ckpt_format="torch")

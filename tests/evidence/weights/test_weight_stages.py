@@ -85,7 +85,7 @@ def test_the_ends_stand_where_they_belong() -> None:
         (Cut(2, num_virtual_stages_per_pipeline_rank=3), "into 3 equal virtual stages"),
         (Cut(2, num_virtual_stages_per_pipeline_rank=0), "into 0 equal virtual stages"),
         (Cut(4, decoder_first_pipeline_num_layers=1), "7 layers do not divide evenly into the 3 stages"),
-        (Cut(3, decoder_first_pipeline_num_layers=9), "cannot be split evenly"),
+        (Cut(3, decoder_first_pipeline_num_layers=9), "do not divide evenly"),
         (Cut(2, decoder_first_pipeline_num_layers=0), "at least one layer"),
         (Cut(2, decoder_first_pipeline_num_layers=3, account_for_loss_in_pipeline_split=True), "uneven stages"),
         (Cut(2, num_layers_per_virtual_pipeline_stage=1, decoder_first_pipeline_num_layers=3), "uneven stages require"),

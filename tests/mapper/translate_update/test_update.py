@@ -200,7 +200,7 @@ def test_a_file_of_the_other_framework_is_refused(name: str, text: str) -> None:
 
 
 def test_an_argument_list_cannot_be_updated() -> None:
-    with pytest.raises(UnreadableError, match="--update only edits a launch script"):
+    with pytest.raises(UnreadableError, match="--update can only edit a Megatron-LM launch script"):
         brought("target.txt", "--lr 1e-4 --num-layers 2\n", from_mindformers({}))
 
 
