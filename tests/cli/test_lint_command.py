@@ -493,7 +493,7 @@ def test_a_pair_with_an_unknown_network_is_an_error(folder: Path, capsys: pytest
     target.write_text(target.read_text().replace("use_legacy: False", "use_legacy: True"))
     script, yaml = "qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml"
     assert main(["lint", "--no-cache", script, yaml, "--select", "MAP107"]) == 1
-    assert capsys.readouterr().out.rstrip().endswith(f"not compared: the network of {yaml}")
+    assert capsys.readouterr().out.rstrip().endswith(f"not compared: the network in {yaml}")
     assert main(["lint", "--no-cache", yaml, "--select", "MAP107"]) == 0
     assert "not compared" not in capsys.readouterr().out
 

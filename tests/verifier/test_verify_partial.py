@@ -273,7 +273,7 @@ _FUSED = f"{_TURBO} --num-experts 8 --disable-bias-linear --turbo_sync_free_moe_
         }),
         ("primus-26.5", "--final_logit_softcapping 30", {"--final_logit_softcapping": "Only Primus' own code"}),
         ("flagscale-0.9", "--multiple-of 256 --norm-init-weight 0.5", {}),
-        ("flagscale-0.9", "--multiple-of 256 --auto-skip-spiky-loss", {"--auto-skip-spiky-loss": "skips training steps"}),
+        ("flagscale-0.9", "--multiple-of 256 --auto-skip-spiky-loss", {"--auto-skip-spiky-loss": "training steps"}),
         ("slime-0.3", "--sglang-mem-fraction-static 0.7 --colocate --balance-data", {}),
         ("slime-0.3", "--balance-data --num-experts 4", {"--balance-data": "how samples are generated"}),
         ("slime-0.3", "--eps-clip 0.2 --use-wandb", {"--eps-clip": "objective of reinforcement learning"}),
