@@ -25,7 +25,7 @@ from pathlib import Path
 from statistics import median
 
 PAIR = Path(__file__).resolve().parent.parent / "examples" / "qwen3_dense"
-GOAL = 0.7
+GOAL, WORKERS, MEMORY = 0.7, 1.6, 500e6
 HIDDEN, WIDE, HEADS, GROUPS, WIDTH, WORDS = 2048, 8192, 16, 4, 128, 32000
 SIZES = {
     "--hidden-size 512": f"--hidden-size {HIDDEN}",
@@ -95,15 +95,43 @@ def copied(source: Path, target: Path) -> float:
     return time.perf_counter() - began
 
 
-def converted(accmap: str, source: Path, target: Path, config: list[str]) -> float:
-    """Elapsed seconds of a conversion."""
+def converted(accmap: str, source: Path, target: Path, words: list[str]) -> tuple[float, int]:
+    """Elapsed seconds of a conversion, and the most memory of one of its processes in bytes."""
     began = time.perf_counter()
-    subprocess.run(
-        [accmap, "weights", "convert", str(source), "-o", str(target), *config],
-        capture_output=True,
-        check=True,
+    command = [accmap, "weights", "convert", str(source), "-o", str(target), *words]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{' '.join(command)} ended with status {status}")
+    return time.perf_counter() - began, usage.ru_maxrss << 10
+
+
+def compare_workers(accmap: str, home: Path, config: list[str], runs: int) -> None:
+    """Print the ratio of one worker's time to that of two, which take turns with a copy that shows the disk's limit."""
+    source, target = home / "megatron", home / "converted"
+    words = [*config, "--shard-size", "0.1"]
+    load = Load()
+    ratios: list[float] = []
+    limits: list[float] = []
+    memory = 0
+    for _ in range(runs):
+        seconds: list[float] = []
+        for workers in ("1", "2"):
+            elapsed, most = converted(accmap, source, target, [*words, "--workers", workers])
+            seconds.append(elapsed)
+            memory = max(memory, most)
+            shutil.rmtree(target)
+            os.sync()
+        ratios.append(seconds[0] / seconds[1])
+        limits.append(seconds[0] / copied(source, target))
+        shutil.rmtree(target)
+        os.sync()
+    print(
+        f"two workers are {median(ratios):.2f} times as fast as one    >= {WORKERS:.1f} if processors are free and the "
+        f"disk allows: a copy is {median(limits):.2f} times as fast; {memory / 1e6:.0f} MB of memory for a process at "
+        f"most, <= {MEMORY / 1e6:.0f}; others had {load.others():.1f} of {os.cpu_count()} processors, load "
+        f"{os.getloadavg()[0]:.1f}"
     )
-    return time.perf_counter() - began
 
 
 class Load:
@@ -160,7 +188,7 @@ def main() -> int:
             theirs: list[float] = []
             load = Load()
             for _ in range(given.runs):
-                ours.append(converted(given.accmap, home / source, home / "converted", config))
+                ours.append(converted(given.accmap, home / source, home / "converted", config)[0])
                 shutil.rmtree(home / "converted")
                 os.sync()
                 theirs.append(copied(home / source, home / "copy"))
@@ -175,6 +203,7 @@ def main() -> int:
                 f"{converting:.1f} s of processor, a copy {copying:.1f}; "
                 f"others had {load.others():.1f} of {os.cpu_count()}"
             )
+        compare_workers(given.accmap, home, config, given.runs)
     return int(missed)
 
 

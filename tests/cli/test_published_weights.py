@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,9 @@ PREDICTION = ("enorm.weight", "hnorm.weight", "eh_proj.weight", "shared_head.nor
 """Keys of a layer of multi-token prediction that a layer of the decoder lacks: DeepSeek-V3 README_WEIGHTS.md."""
 
 
-def published(folder: Path, keys: dict[str, Any], *, predicting: bool = False, eight_bit: bool = False) -> Any:
+def published(
+    folder: Path, keys: dict[str, Any], *, predicting: bool = False, eight_bit: bool = False, spread: float = 1.0
+) -> Any:
     """A model folder with random weights under its published keys; its tensors, and what they stand for."""
     source = torch.Generator().manual_seed(5)
     with torch.device("meta"):
@@ -44,7 +47,7 @@ def published(folder: Path, keys: dict[str, Any], *, predicting: bool = False, e
         shapes.pop("lm_head.weight", None)
     if keys["model_type"] == "llama":  # as Llama 2 was published
         shapes["model.layers.0.self_attn.rotary_emb.inv_freq"] = (8,)
-    stored = {name: torch.randn(shape, generator=source).to(kind(name)) for name, shape in shapes.items()}
+    stored = {name: (spread * torch.randn(shape, generator=source)).to(kind(name)) for name, shape in shapes.items()}
     if predicting:
         stored |= prediction_layer(stored, keys, source)
     meant = dict(stored)
@@ -133,7 +136,10 @@ def run_file(folder: Path, framework: str, *, predicting: bool) -> str:
     if predicting and framework == "megatron":
         text = text.replace("--num-layers", "--mtp-num-layers 1 --num-layers", 1)
     elif predicting:
-        text = text.replace("num_nextn_predict_layers: 0", "num_nextn_predict_layers: 1")
+        # The static graph has no default for the factor: parallel_core/training_graph/transformer, 1.9.
+        text = re.sub(
+            r"( *)num_nextn_predict_layers: 0", r"\1num_nextn_predict_layers: 1\n\1mtp_loss_scaling_factor: 0.1", text
+        )
     path.write_text(text, "utf-8")
     return str(path)
 

@@ -22,6 +22,8 @@ from weight_files import read_safetensors  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "cli"))
+
 REAL = Path(__file__).with_name("real")
 RUN = Path(__file__).parents[2] / "framework_run.py"
 MODELS: dict[str, Any] = load_table(Path(__file__).with_name("huggingface_models.yaml").read_text("utf-8"))["models"]
@@ -169,3 +171,34 @@ def test_the_loader_of_mindformers_makes_the_same_of_the_folder(saved: tuple[Pat
         both = set(loaded.files) & set(written)
         wrong += [f"{name}: {key} differs" for key in sorted(both) if not np.array_equal(loaded[key], written[key])]
     assert wrong == []
+
+
+@pytest.mark.parametrize("framework", FILES)
+def test_the_published_form_in_the_real_models(framework: str, tmp_path: Path) -> None:
+    """DeepSeek-V3's FP8 blocks, 8 experts and a layer of multi-token prediction: logits are those of transformers."""
+    torch, _ = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    from test_published_weights import published, run_file, save
+
+    keys = {**MODELS["deepseek_v3"]["keys"], "n_routed_experts": 8, "hidden_size": 128}
+    folder, plain = tmp_path / "m", tmp_path / "plain"
+    stored, meant = published(folder, keys, predicting=True, eight_bit=True, spread=0.1)
+    save(folder, stored)
+    plain.mkdir()
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    del config["quantization_config"]
+    (plain / "config.json").write_text(json.dumps(config), "utf-8")
+    save(plain, {name: one.to(torch.float32) for name, one in meant.items()})
+    assert run("transformers_run.py", "load", plain, tmp_path / "meant.npy")["missing"] == []
+    accmap("convert", folder, "--to", framework, *VERSION[framework], "-o", tmp_path / FILES[framework])
+    file = run_file(folder, framework, predicting=True)
+    local = ("--transformer-impl", "local") if framework == "megatron" else ()
+    words = ("weights", "convert", folder, "--to", framework, "--config", file, *VERSION[framework], *local)
+    assert accmap(*words, "-o", tmp_path / "there", "--dtype", "fp32") == 0
+    np.save(tmp_path / "tokens.npy", (1 + np.arange(48).reshape(2, 24) * 37 % 127).astype(np.int32))
+    job = [file, *(str(tmp_path / name) for name in ("there", "tokens.npy", "found.npy"))]
+    (tmp_path / "jobs").write_text(json.dumps([job]), "utf-8")
+    (built,) = run(f"{framework}_run.py", "logits", tmp_path / "jobs")
+    noted = built[1] if isinstance(built, list) else []
+    assert [one for one in noted if not one.endswith(COUNTERS)] == []
+    found, real = np.load(tmp_path / "found.npy"), np.load(tmp_path / "meant.npy")
+    assert np.abs(found - real).max() <= 1e-5 * np.abs(real).max()

@@ -47,6 +47,7 @@ def main(rank: int, folder: Path, checkpoint: Path, store: str, kind: str) -> No
         let_counts_be_lists()
         blueprint = from_launch.blueprint_of(config)
         backend: Any = object.__new__(model.MegatronBackend)
+        backend._device, backend._taken = "cpu", frozenset()
         built = backend.build(blueprint, seed=5 + rank)
         built.model.config.moe_layer_freq = config.value("moe_layer_freq")
         place = checkpoint / "release"
