@@ -54,7 +54,7 @@ WITHOUT_EXAMPLE = {
     "checkpoints, run mode, adapters, inference: run_mode != 'predict' or inference is not None": "it does not train",
 }
 """Conditions that no training run can fail to meet, or not for certain, and why."""
-WOULD_NOT_START = "cannot start this run"
+CANNOT_START = "cannot start this run"
 REFUSED = 2
 Run = Callable[..., Any]
 
@@ -229,9 +229,9 @@ def asks_every_subject(accmap: Run, folder: Path, example: Example) -> None:
     assert accmap(*example.line("lint --no-cache FILE")).code == 1
     for words in WRITING if example.framework == "megatron" else (*WRITING, UPGRADING):
         answer = accmap(*example.line(words))
-        assert (answer.code, WOULD_NOT_START in answer.err) == (REFUSED, True), (words, answer)
+        assert (answer.code, CANNOT_START in answer.err) == (REFUSED, True), (words, answer)
     for words in ANSWERING:
-        assert WOULD_NOT_START in accmap(*example.line(words)).err.splitlines()[0], words
+        assert CANNOT_START in accmap(*example.line(words)).err.splitlines()[0], words
     assert {path.name for path in folder.iterdir()} == {example.file}
 
 
@@ -241,7 +241,7 @@ def asks_its_own_subject(accmap: Run, folder: Path, example: Example) -> None:
     subjects = {reason.subject for reason in example.refusals()[0]}
     for words, subject in OF_A_SUBJECT.items():
         answer = accmap(*example.line(words))
-        stops_here = WOULD_NOT_START in answer.err
+        stops_here = CANNOT_START in answer.err
         assert stops_here == (subject in subjects), (words, answer)
         assert answer.code == REFUSED or not stops_here, (words, answer)
 
