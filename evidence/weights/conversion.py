@@ -180,6 +180,13 @@ class Plan(NamedTuple):
     adam: AdamState | None = None
 
     @property
+    def left_out(self) -> Mapping[Beside, Amount]:
+        """What is in the checkpoint and is not converted."""
+        if self.adam is None:
+            return self.model.beside
+        return {what: amount for what, amount in self.model.beside.items() if not what.anew}
+
+    @property
     def sources(self) -> tuple[str, ...]:
         """The files that describe the model."""
         ends = self.sides.of(self.checkpoint.framework), self.goal.of(self.target)
@@ -238,7 +245,7 @@ def _conversion_of(
         sum(weight.count for weight in plan.weights.values()),
         tuple(sorted({weight.dtype for weight in weights})),
         plan.vocabulary,
-        plan.model.beside if plan.adam is None else _without_optimizer(plan.model.beside),
+        plan.left_out,
         plan.sources,
         tuple(findings),
         eight_bit_tensors(request, plan.model),
@@ -257,10 +264,6 @@ def _form_to_load(
     if plan.adam is not None:
         return "resumed"
     return "dynamic" if plan.goal.mindformers.config.dialect == "dynamic" else "safetensors"
-
-
-def _without_optimizer(beside: Mapping[Beside, Amount]) -> dict[Beside, Amount]:
-    return {what: amount for what, amount in beside.items() if not what.anew}
 
 
 def tasks_of(units: Sequence[Unit]) -> list[Unit]:

@@ -104,7 +104,11 @@ def test_a_page_and_the_other_graph(accmap: Callable[..., Any], tmp_path: Path) 
     accmap("upgrade", config, "-o", "dynamic.yaml", "--write-anyway")
     found = arrays(script)
     save(tmp_path / "run", "torch", script, found)
-    page = accmap("weights", "convert", "run", "-o", "static", "--config", config, "--optimizer")
+    words = ("weights", "convert", "run", "-o", "static", "--config", config, "--optimizer")
+    plan = json.loads(accmap(*words, "--plan", "--format", "json").out)
+    assert OPTIMIZER in [file["path"] for file in plan["files"]]
+    assert "optimizer state" not in [entry["what"] for entry in plan["left_out"]]
+    page = accmap(*words)
     assert "with Adam's moments, after 12 updates" in page.out
     assert "no_load_optim: False" in page.out
     ends = ("--config", config, "--config", "dynamic.yaml")
