@@ -138,7 +138,7 @@ class Answer(NamedTuple):
         return self.first_mask_difference if self.other is None else self.other
 
     @property
-    def unread_inputs(self) -> tuple[Unseen, ...]:
+    def unseen(self) -> tuple[Unseen, ...]:
         """Inputs that decide the batches, too, and are not read."""
         from ...evidence.data.check import not_read
 
@@ -153,7 +153,7 @@ class Answer(NamedTuple):
             return "shown"
         if self.first_difference is not None:
             return "different"
-        return "partial" if self.unread_inputs else "same"
+        return "partial" if self.unseen else "same"
 
 
 def _json_answer(answer: Answer, language: Language) -> dict[str, Any]:
@@ -188,7 +188,7 @@ def _batch_lines(answer: Answer, language: Language, *, whole: bool) -> Iterator
         "undecided": told.steps_undecided(),
     }
     yield heads[answer.verdict].text(language)
-    for entry in unseen_json(answer.unread_inputs, language):
+    for entry in unseen_json(answer.unseen, language):
         yield f"  {entry['what']}: {entry['reason']}"
     for entry in answer.problems:
         yield f"{entry.file}: {entry.kind.code} {entry.message(language)}"
