@@ -13,6 +13,7 @@ import yaml
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mappings.tables import field_named
 from accmap.schemas.config import Config, ReadOptions
+from accmap.schemas.megatron.catalog import catalog
 from accmap.schemas.reader import config_of, read_config
 from accmap.schemas.source import SourceText
 from accmap.verifier.megatron.from_launch import blueprint_of
@@ -247,7 +248,9 @@ def test_what_a_yaml_of_a_fork_leaves_out_is_left_out(tmp_path: Path) -> None:
     config = read_config(str(tmp_path / "exp.yaml"), ReadOptions(world_size=8))
     small = small_file(config, {size.LAYERS: 2})
     words = small.text.split()
-    assert not {"--load", "--save", "--finetune", "--no-load-optim"}.intersection(words)
+    assert not {"--load", "--save", "--finetune", "--no-load-optim", "null", "None", "float32"}.intersection(words)
+    known = {option for fact in catalog("0.17").by_dest.values() for option in fact.options}
+    assert {word for word in words if word.startswith("--")} - known == {"--nproc_per_node"}
     assert {"--no-rope-fusion", "--moe-router-pre-softmax"} <= set(words)
     assert [config.value("world_size"), small.config.value("world_size")] == [8, 1]
     assert size.changed_fields(config, small.config) == []

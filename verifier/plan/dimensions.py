@@ -542,10 +542,12 @@ def _of_words(config: Config, given: Mapping[str, Sequence[str]], devices: int) 
     return _read(_SCRIPT, " \\\n    ".join(lines) + "\n", options)
 
 
-def _words_given(fact: ArgumentFact, setting: Setting) -> list[str]:
-    """The words of an argument as the file writes them; Megatron-LM's own where they stand in a YAML."""
+def _words_given(fact: ArgumentFact, setting: Setting, *, is_own: bool) -> list[str]:
+    """The words of an argument as the file writes them; Megatron-LM's own where a fork or a YAML spells it."""
     flag, raw = setting.flag, setting.raw
-    if flag is None or raw is None or (setting.value is None if fact.action == "store" else raw):
+    if flag is None or raw is None or not (is_own or flag in fact.options):
+        return words_of(fact, setting.value)
+    if setting.value is None if fact.action == "store" else raw:
         return words_of(fact, setting.value)
     return [flag, *raw]
 
@@ -554,16 +556,19 @@ def _given_words(config: Config, known: Mapping[str, ArgumentFact], devices: int
     """Command-line words of the settings that the file gives, translated to Megatron-LM's own flags."""
     taken = {key: one for key, one in config.settings.items() if one.decided and one.acceptance == "accepted"}
     given = {
-        key: _words_given(known[key], one) for key, one in taken.items() if key in known and one.origin == "explicit"
+        key: _words_given(known[key], one, is_own=config.dialect == OWN)
+        for key, one in taken.items()
+        if key in known and one.origin == "explicit" and not (one.value is None and one.raw != ())
     }
     if config.dialect != OWN:
         plain = _of_words(config, given, devices).config
         for key, one in taken.items():
             if key not in known or one.value == plain.value(key):
                 continue
+            choices = known[key].choices or ()
             if one.value in (None, known[key].default):  # a YAML writes what a launch leaves out
                 given.pop(key, None)
-            else:
+            elif not choices or one.value in choices or not isinstance(one.value, str):
                 given[key] = words_of(known[key], one.value)
     return given
 
