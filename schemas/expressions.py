@@ -51,7 +51,7 @@ def _is_not_in(one: Any, other: Any) -> bool:
     return one not in other
 
 
-def _multiply_bounded(one: Any, other: Any) -> Any:
+def _bounded_product(one: Any, other: Any) -> Any:
     pairs: tuple[tuple[Any, Any], ...] = ((one, other), (other, one))
     for many, count in pairs:
         size = len(cast("list[Any]", many)) if isinstance(many, (str, list, tuple)) else 0
@@ -68,7 +68,7 @@ def _modulo_of_number(one: Any, other: Any) -> Any:
 
 _OPERATORS.update(
     {
-        ast.Mult: _multiply_bounded,
+        ast.Mult: _bounded_product,
         ast.Mod: _modulo_of_number,
         ast.Div: _divide_numbers,
         ast.FloorDiv: _floor_divide,
