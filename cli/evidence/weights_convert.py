@@ -296,7 +296,7 @@ def _plan_answer(
         "minutes": estimate.minutes,
         "oversized": list(estimate.oversized),
         "dequantized": None if made is None else made._asdict(),
-        "left_out": [] if plan is None else _beside_json(plan.left_out, language),
+        "left_out": [] if plan is None else _beside_json(plan.unconverted_tensors, language),
         "configurations": [] if plan is None else list(plan.sources),
         "problems": [diagnostic.to_json(language) for diagnostic in problems],
     }

@@ -180,7 +180,7 @@ class Plan(NamedTuple):
     adam: AdamState | None = None
 
     @property
-    def left_out(self) -> Mapping[Beside, Amount]:
+    def unconverted_tensors(self) -> Mapping[Beside, Amount]:
         """What is in the checkpoint and is not converted."""
         if self.adam is None:
             return self.model.beside
@@ -245,7 +245,7 @@ def _conversion_of(
         sum(weight.count for weight in plan.weights.values()),
         tuple(sorted({weight.dtype for weight in weights})),
         plan.vocabulary,
-        plan.left_out,
+        plan.unconverted_tensors,
         plan.sources,
         tuple(findings),
         eight_bit_tensors(request, plan.model),
