@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copy, copytree, ignore_patterns
 
 import pytest
 
@@ -84,6 +84,7 @@ def test_one_line_and_one_command(tmp_path: Path) -> None:
     for room in ROOMS:
         copytree(ROOT / room, house / room, ignore=ignore_patterns("__pycache__"))
     copytree(ROOT / ".typing", house / ".typing", symlinks=True)
+    copy(ROOT / "README.md", house)
     environment = {**os.environ, "PYTHONPATH": str(house / ".typing"), "ACCMAP_CACHE_DIR": str(tmp_path / "cache")}
 
     def run(*words: str) -> str:

@@ -115,6 +115,7 @@ def brought_in(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     for room in ROOMS:
         shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / ".typing", root / ".typing", symlinks=True)
+    shutil.copy(ROOT / "README.md", root)
     line, commands = recipe()
     source = root / "schemas" / "versions.yaml"
     head, mark, rest = source.read_text("utf-8").partition("\nmindformers:")

@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copy, copytree, ignore_patterns
 from typing import NamedTuple
 
 import pytest
@@ -91,6 +91,7 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     for room in ROOMS:
         copytree(ROOT / room, folder / room, ignore=ignore_patterns("__pycache__"))
     copytree(ROOT / ".typing", folder / ".typing", symlinks=True)
+    copy(ROOT / "README.md", folder)
     tree = folder / "tree"
     copytree(wheel / "mindformers", tree / "mindformers", ignore=ignore_patterns("__pycache__"))
     for name, before, after in CHANGES:
