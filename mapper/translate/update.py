@@ -271,12 +271,14 @@ class Updater:
 
     def _drop_misfits(self, current: Config) -> Config:
         """The file without those of its own keys that do not fit the new run: an `offset` of other stages."""
-        for key in self._misfits(current):
+        tried: set[str] = set()
+        while wrong := [key for key in self._misfits(current) if key not in tried]:
+            tried.add(wrong[0])  # without it another key may no longer fit
             editor = self._editor(self.text, current, shared=True)
-            found = self._apply_if_readable(self.text, current, list(editor.drop(key)))
-            if found is not None and key not in self._misfits(found[1]):
+            found = self._apply_if_readable(self.text, current, list(editor.drop(wrong[0])))
+            if found is not None and wrong[0] not in self._misfits(found[1]):
                 self.text, current = found
-                self.changed.append(key)
+                self.changed.append(wrong[0])
         return current
 
     def _misfits(self, config: Config) -> list[str]:
