@@ -25,6 +25,7 @@ from .agreement import (
     subject_fields,
     subject_keys,
 )
+from .catalog.computed_quantities import source_fields
 from .catalog_compiled import CAUSES
 from .repairs import deletions, single_edits
 
@@ -102,6 +103,7 @@ class _Mender:
             self._try_together(side)
         done = [self._mend(entry) for entry in self.found]
         done = [self._mend_other_side(entry) for entry in done]
+        done = [self._take_fix_of_another(entry, done) for entry in done]
         mended = {entry.mark for entry in done if entry.fixes and entry.because is None}
         # What follows from a finding with a fix goes with it: a fix of its own would write a second key.
         return [
@@ -203,6 +205,27 @@ class _Mender:
         others = (self._fix_of_difference(entry, side) for side in self.subject.sides if side is not changed)
         return entry._replace(alternatives=tuple(fix for fix in others if fix is not None))
 
+    def _take_fix_of_another(self, entry: Diagnostic, others: Sequence[Diagnostic]) -> Diagnostic:
+        """An error without a fix of its own, with that of a finding about the same fields if it mends both."""
+        if entry.kind.severity != "error" or entry.because is not None or entry.fixes:
+            return entry
+        about = self._fields_behind(entry)
+        near = (fix for one in others if not about.isdisjoint(one.fields) for fix in one.fixes)
+        good = next((fix for fix in near if self._try(entry, fix) is None), None)
+        changed = self.subject.sides[self.subject.fix_side].source.name
+        if good is not None and is_difference(entry) and good.edits[0].file != changed:
+            return entry._replace(alternatives=(good,))
+        return entry._replace(fix=good)
+
+    def _fields_behind(self, entry: Diagnostic) -> set[FieldName]:
+        """The fields that a finding is about, and those that its computed quantities are worked out from."""
+        found: set[FieldName] = set()
+        for side in self.subject.sides:
+            for name in subject_fields(entry, side):
+                found.add(name)
+                found.update(source_fields(side, name) if name.startswith(COMPUTED) else ())
+        return found
+
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
         if self._is_elsewhere(entry) or (self.runs >= self.most_runs and entry.mark not in self.tried_findings):
             return None
@@ -243,8 +266,8 @@ class _Mender:
         return None
 
     def _fields_of_layout(self, fields: frozenset[FieldName]) -> frozenset[FieldName]:
-        """All degrees and stages that both files have, or that differ: they divide the same devices and layers."""
-        if not any(name.startswith("parallel.") for name in fields):
+        """All degrees and stages that both files have, or that differ: they divide the same devices and batches."""
+        if not any(name.startswith(("batch.", "parallel.")) for name in fields):
             return frozenset()
         sides = self.subject.sides
         names = self._fields_apart()

@@ -8,6 +8,7 @@ from pathlib import Path
 from shutil import copytree
 
 import pytest
+import yaml
 
 from accmap.cli.lean import main
 
@@ -247,7 +248,7 @@ torchrun --nproc_per_node 1 pretrain_gpt.py --num-layers 2 --hidden-size 64 --nu
 
 
 def test_a_defects_fix_takes_nothing_over_from_the_partner(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """DEF820 is about the micro batch; the partner's global batch is another finding."""
+    """DEF820 is about the micro batch, which its edit changes; the partner's global batch is another finding."""
     (folder / "npu.sh").write_text(INTERLEAVED)
     assert main(["convert", "npu.sh", "--megatron", "mindspeed-llm-2.3", "-o", "new.yaml"]) in (0, 1)
     text = (folder / "new.yaml").read_text()
@@ -259,7 +260,7 @@ def test_a_defects_fix_takes_nothing_over_from_the_partner(folder: Path, capsys:
     capsys.readouterr()
     main(["lint", "--no-cache", "npu.sh", "new.yaml", "--megatron", "mindspeed-llm-2.3", "--format", "json"])
     found = [one for one in json.loads(capsys.readouterr().out)["diagnostics"] if one["code"] == "DEF820"]
-    assert [one["fix"] for one in found] == [None]
+    assert [one["fix"]["description"] for one in found] == ["In npu.sh, write `MBS=1` instead of `MBS=2`."]
 
 
 def write_changed_example(folder: Path, changes: dict[str, tuple[str, str]]) -> None:
@@ -590,3 +591,47 @@ def test_degrees_that_divide_one_another_are_one_edit(folder: Path, capsys: pyte
     shown = block_of("PAR002", capsys, SCRIPT, "new.yaml")
     assert "+ data_parallel: 4" in shown
     assert "+ model_parallel: 2" in shown
+
+
+def test_a_fix_that_mends_two_errors_is_shown_at_both(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fused optimizer shifts the schedule, so that no value of the schedule itself is to be changed."""
+    write_changed_example(folder, {YAML: ("  type: AdamW\n", "  type: AdamW\n  use_fused: True\n")})
+    found = findings_of(capsys, SCRIPT, YAML)
+    assert found["SCH050"]["fix"] == found["OPT015"]["fix"]
+    assert found["OPT015"]["fix"]
+
+
+def test_a_batch_on_other_stages_is_one_edit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With stages the batch is a number of micro batches, and without them one of accumulated gradients."""
+    stages = ("  pipeline_stage: 1\n  micro_batch_num: 1\n", "  pipeline_stage: 2\n  micro_batch_num: 2\n")
+    write_changed_example(folder, {SCRIPT: ("GLOBAL_BATCH=1", "GLOBAL_BATCH=8"), YAML: stages})
+    text = (folder / YAML).read_text().replace("use_parallel: False", "use_parallel: True")
+    (folder / YAML).write_text(text.replace("sizes: [1000,", "sizes: [2000,"))
+    found = findings_of(capsys, SCRIPT, YAML, "--profile", "train")
+    assert found["OPT010"]["fix"]
+    main(["lint", "--no-cache", SCRIPT, YAML, "--profile", "train", "--fix", "--unsafe"])
+    capsys.readouterr()
+    assert not {"OPT010", "RUN002", "MAP108"} & findings_of(capsys, SCRIPT, YAML, "--profile", "train").keys()
+
+
+def test_an_inference_configuration_takes_the_values_of_its_model(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = yaml.safe_load((Path(__file__).parents[1] / "rules" / "cases" / "inference.yaml").read_text())[0]
+    (folder / "hf").mkdir()
+    for name, text in case["files"].items():
+        (folder / name).write_text(text)
+    wrong = (folder / "predict.yaml").read_text()
+    changes = {"eos_token_id: 2": "eos_token_id: 3", "compute_dtype: bfloat16": "compute_dtype: float16"}
+    changes |= {"penalty: 1.0": "penalty: 1.05", "theta: 10000.0": "theta: 500000.0"}
+    for old, new in {**changes, "padding_side: right": "padding_side: left"}.items():
+        assert old in wrong
+        wrong = wrong.replace(old, new)
+    (folder / "predict.yaml").write_text(wrong)
+    words = ("predict.yaml", "hf/config.json")
+    assert {"INF002", "INF003", "INF004", "INF008", "INF011"} <= findings_of(capsys, *words).keys()
+    main(["lint", "--no-cache", *words, "--fix", "--unsafe"])
+    capsys.readouterr()
+    assert findings_of(capsys, *words).keys() == {"SYN914"}  # it does not train
+    for old in changes:
+        assert old in (folder / "predict.yaml").read_text()

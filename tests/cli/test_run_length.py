@@ -175,7 +175,7 @@ def test_lint_follows_the_length(accmap: Callable[..., Any], option: str, value:
     assert lint(accmap, FILES, option, value) == []
     wrong = lint(accmap, {**FILES, "a.sh": SCRIPT.format(iters=1500, lr="1e-4")}, option, value)
     assert ("SCH050", "error") in wrong
-    assert ("RUN002", "warning") in wrong
+    assert ("RUN002", "error") in wrong
 
 
 @pytest.mark.parametrize(
