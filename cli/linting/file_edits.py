@@ -69,10 +69,10 @@ def fix_files(
     for sentence in told:
         tell(f"accmap: {sentence.text(language)}")
     after = lint(settings, names, Reader(stdin_name, mended.texts, encoding=encoding), with_subjects=True)
-    return _without_refused(after, unsafe=unsafe) if mended.converged else after
+    return _drop_refused(after, unsafe=unsafe) if mended.converged else after
 
 
-def _without_refused(report: Report, *, unsafe: bool) -> Report:
+def _drop_refused(report: Report, *, unsafe: bool) -> Report:
     """The report without the fixes that were asked for and not made: to run again makes none of them."""
     kept = [
         entry._replace(fix=None) if entry.fix is not None and (unsafe or entry.fix.applicability == "safe") else entry
