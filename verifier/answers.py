@@ -74,7 +74,7 @@ class NotComparedJson(Open):
     """
 
     field: str
-    reason: Annotated[str, Said("said")]
+    reason: Annotated[str, Said("reason_in")]
     a: Annotated[Value, From("values.a"), OnlyWith("values")] = None
     b: Annotated[Value, From("values.b"), OnlyWith("values")] = None
     differs: Annotated[bool, LeftOut(False)] = False
@@ -95,7 +95,7 @@ class SuspectJson(Open):
     field: str
     a: Value
     b: Value
-    reason: Annotated[str, Said("said")]
+    reason: Annotated[str, Said("reason_in")]
 
 
 class EffectJson(Open):

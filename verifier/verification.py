@@ -49,8 +49,6 @@ class Verification(NamedTuple):
     divergence_fields: tuple[str, ...] = ()
     differing: tuple[DifferingSetting, ...] = ()
     """The settings without whose difference quantities agree that differ with it."""
-    suspected: tuple[Suspect, ...] = ()
-    """Other settings that differ and may be the cause."""
     failures: Mapping[str, WorkerFailure] = {}
     versions: Mapping[str, str] = {}
     cost: Mapping[str, Any] = {}
@@ -69,6 +67,8 @@ class Verification(NamedTuple):
     """The fields that were made equal on both sides, and what each of them changes alone."""
     rest: Verdict | None = None
     """The verdict of the pair with these fields equal; None if nothing was made equal."""
+    suspected: tuple[Suspect, ...] = ()
+    """Other settings that differ and may be the cause."""
 
     @property
     def equal_fields(self) -> list[str]:
@@ -105,7 +105,7 @@ class Verification(NamedTuple):
             not_compared=(*told, *let, *rest),
         )
 
-    def without_suspected(self) -> Verification:
+    def list_suspects_once(self) -> Verification:
         """The answer that names a suspected field once: not among the differences that were not run."""
         suspected = {one.field for one in self.suspected}
         return self._replace(not_compared=tuple(one for one in self.not_compared if one.field not in suspected))

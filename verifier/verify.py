@@ -348,7 +348,7 @@ class _Run(NamedTuple):
 
 def run_pair(pair: Pair, findings: Findings, options: Options, workers: Workers, progress: Progress) -> Verification:
     """The comparison of a pair whose jobs these workers answer."""
-    return _run(pair, findings, _Session(options, workers, progress)).without_suspected()
+    return _run(pair, findings, _Session(options, workers, progress)).list_suspects_once()
 
 
 def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verification:
@@ -357,10 +357,10 @@ def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verificat
     found = _run(pair, findings, session)
     options = session.options
     if found.verdict not in ("mismatch", "partial") or options.against or not options.explains:
-        return found.without_suspected()
+        return found.list_suspects_once()
     if _differs_by_type(found.typed):
-        return found.without_suspected()
-    return _Explanation(pair, findings, session, found).answer().without_suspected()
+        return found.list_suspects_once()
+    return _Explanation(pair, findings, session, found).answer().list_suspects_once()
 
 
 def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:

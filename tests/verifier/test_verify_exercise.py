@@ -90,7 +90,7 @@ def test_what_is_left_out_is_listed_where_it_means_something_with_values_that_di
     assert "data.mask_loss_after_eod" in left({"megatron": {"eod-mask-loss": True}, "mindformers": compressed})
     assert changed["parallel.tensor_size"].values == Values(2, 1)
     assert "moe.dispatcher" in left({"family": "deepseek"})
-    assert plain["run.seed"].said("zh") != plain["run.seed"].said("en")
+    assert plain["run.seed"].reason_in("zh") != plain["run.seed"].reason_in("en")
 
 
 def test_a_setting_of_the_steps_is_no_lead_for_models_that_part_before_them(tmp_path: Path) -> None:

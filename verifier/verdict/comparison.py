@@ -440,7 +440,7 @@ class Suspect(NamedTuple):
     b: Value
     reason: str
 
-    def said(self, language: str) -> str:
+    def reason_in(self, language: str) -> str:
         """The reason in a language."""
         return text_in(self.reason, language)
 
@@ -464,7 +464,7 @@ class NotCompared(NamedTuple):
     accepted: bool = False
     """It would, and the configuration accepts it."""
 
-    def said(self, language: str) -> str:
+    def reason_in(self, language: str) -> str:
         """Reason in a language."""
         return text_in(self.reason, language)
 
