@@ -104,7 +104,7 @@ def house(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     source.write_text(f"{listed}\n  {line_of(request.param)}\n\n# What reads{rest}", "utf-8")
     (folder / "train.yaml").write_text(YAML, "utf-8")
     words = {"TREE": str(tree), SHOWN: request.param, SHOWN_BEFORE: NEWEST}
-    for name, command in zip(("told", "review", "made"), COMMANDS, strict=True):
+    for name, command in zip(("told", "review", "conditions", "made"), COMMANDS, strict=True):
         assert command[0] == "python"
         (folder / f"{name}.txt").write_text(run(folder, *(words.get(word, word) for word in command[1:])), "utf-8")
     return House(folder, request.param)
