@@ -22,9 +22,10 @@ from data_writer import write_data  # noqa: E402
 from data_writer import yaml as data_yaml  # noqa: E402
 from record_writer import write_rows  # noqa: E402
 from small_network import run as dump_of  # noqa: E402
-from weight_files import arrays, pair, write_megatron  # noqa: E402
+from weight_files import arrays, pair, write_megatron, write_mindformers  # noqa: E402
 from writing_logs import falling, megatron_run, static_run  # noqa: E402
 
+from accmap import upgrade  # noqa: E402
 from accmap.cli.help_compiled import EXAMPLES  # noqa: E402
 from accmap.cli.options import command_named  # noqa: E402
 from accmap.schemas.compilers.tables import load_table  # noqa: E402
@@ -175,11 +176,15 @@ def ready(bench: Path, page: Path, words: list[str]) -> None:
         shutil.copy(config, bench / "train.yaml")
         write_megatron(bench / "checkpoints" / "megatron", script, arrays(script))
         shutil.copytree(bench / "checkpoints" / "megatron", bench / "CHECKPOINT")
+        shutil.copy(config, bench / "pretrain.yaml")
+        write_mindformers(bench / "old", config, arrays(script))
+        (bench / "dynamic.yaml").write_text(upgrade(config).text, "utf-8")
 
 
 NOT_HERE = {
     r"tokenizer\.model": "needs sentencepiece: tests/cli/test_check_tokenizers.py",
     r"^verify": "needs both frameworks: test_verifying_as_shown, and tests/verifier",
+    r"--ray": "needs a cluster: tests/evidence/weights/test_weights_killed.py",
     r"^playbook run": "verifies, and so needs both frameworks: tests/evidence/playbook",
 }
 """The lines that are not run here, each with its reason and what runs it."""
