@@ -59,6 +59,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _require_names(function: str, names: Sequence[str], named: Collection[str]) -> None:
+    """UsageError for keyword names that a function does not take, with a suggestion."""
     for name in named:
         if name in names:
             continue

@@ -143,6 +143,7 @@ def _explicit_tree(config: Config) -> dict[str, Any]:
 
 
 def _put(place: Any, path: Sequence[str | int], value: object) -> None:
+    """Set a value at a path in nested dictionaries and lists."""
     for step, following in pairwise(path):
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(step, int):
@@ -200,6 +201,7 @@ def _sentence_on(row: ReportRow | Refusal, language: Language) -> str:
 def _written_document(
     made: ConvertedRecord | UpgradedRecord, heads: Sequence[str], rows: Sequence[Sequence[object]], language: Language
 ) -> Document:
+    """Document that shows a written configuration: refusals, table and text."""
     from accmap.cli.pages.document import Section, note, table
 
     refusals = made.will_not_run

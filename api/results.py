@@ -66,6 +66,7 @@ class Plot:
         return f"{self.title}: {', '.join(chart.title for chart in self.charts)}"
 
     def _repr_html_(self) -> str:
+        """HTML of the charts for notebooks, in a sandboxed frame."""
         from html import escape
 
         from accmap.cli.pages.document import Document

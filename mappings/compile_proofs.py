@@ -50,6 +50,7 @@ def valid_proofs() -> dict[str, Any]:
 
 
 def _quantities(valid: dict[str, FieldProofs]) -> dict[str, Any]:
+    """Fields that prove each computed quantity, with their pairs of versions."""
     found: dict[str, dict[str, tuple[Any, ...]]] = {}
     for name, field in valid.items():
         for one in field.proved:

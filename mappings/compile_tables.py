@@ -70,6 +70,7 @@ def compile_tables() -> dict[str, Any]:
 
 
 def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
+    """Compiled tuple of a gate's conditions."""
     return (
         conditions(gate.get("counts", ())),
         {side: conditions(held) for side, held in gate.get("unless", {}).items()},
@@ -82,6 +83,7 @@ def _gate(gate: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _row(topic: str, row: dict[str, Any], only: list[Any], number: int) -> tuple[Any, ...]:
+    """Compiled tuple of a mapping row."""
     fields = tuple(row["fields"]) if "fields" in row else (row["field"],)
     model = row.get("model")
     both = row.get("mindformers")
@@ -107,6 +109,7 @@ _SELDOM = ("since", "until", "source", "source_since", "source_until", "ignored"
 
 
 def _notes(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Compiled tuple of a row's caveats, sources and notes."""
     note = row.get("note", {"en": "", "zh": ""})
     caveats = tuple(
         (
@@ -146,6 +149,7 @@ def _sides(side: Any, prefix: str, fields: tuple[str, ...]) -> tuple[Any, ...]:
 
 
 def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[Any, ...]:
+    """Compiled tuple of one side of a row."""
     keys = side.get("keys") or ([side["key"]] if "key" in side else [])
     resolved = side.get("resolved", [])
     resolved = [resolved] if isinstance(resolved, str) else resolved
@@ -167,6 +171,7 @@ def _side(side: dict[str, Any], prefix: str, fields: tuple[str, ...]) -> tuple[A
 
 
 def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
+    """Reasons for keys without a row, and the reason's number for each key of both frameworks."""
     content = load_table((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)

@@ -27,6 +27,7 @@ class _Strict(BaseModel):
 
     @model_validator(mode="after")
     def _has_keys(self) -> _Strict:
+        """ValueError unless the given keys satisfy the schema's alternatives."""
         given = self.model_fields_set
         extra = cast("dict[str, list[dict[str, list[str]]]]", self.model_config.get("json_schema_extra") or {})
         for keyword, choices in extra.items():
@@ -417,6 +418,7 @@ class TransformerConfigFile(_Strict):
 
     @model_validator(mode="after")
     def _check_reasons(self) -> TransformerConfigFile:
+        """ValueError for fields that name an unknown reason."""
         missing = {
             reason
             for field in self.fields

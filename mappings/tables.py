@@ -243,6 +243,7 @@ def rows_of(name: str) -> Sequence[Row]:
 
 
 def _notes_of(number: int | None) -> Notes:
+    """Notes of a row, loaded on first use; empty without a number."""
     if number is None:
         return Notes()
     found = _notes.get(number)

@@ -25,7 +25,7 @@ IDLE: tuple[str, ...] = ROLES["inert-key"]
 
 
 def downgrade_inert_keys(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings; those about a key that does nothing are remarks if it makes no difference."""
+    """Findings in which those about ineffective keys are remarks if the key makes no difference."""
     if not any(_is_serious(entry) and entry.kind.code in IDLE for entry in found):
         return list(found)
     names = _names_in_doubt(subject, [entry for entry in found if _is_serious(entry) and entry.kind.code not in IDLE])
@@ -38,7 +38,7 @@ def downgrade_inert_keys(subject: Subject, found: Sequence[Diagnostic]) -> list[
 
 
 def _names_in_doubt(subject: Subject, serious: Sequence[Diagnostic]) -> set[str]:
-    """The names of keys that decide what differs, what is open, or what is missing."""
+    """Names of keys that decide a difference, something undecided or something missing."""
     apart = {field for entry in serious for field in entry.fields}
     names = key_names([*apart, *(field for side in subject.sides for field in _open_fields(side))])
     return names | {path_of_missing(entry)[1] for entry in serious if entry.kind.code in ROLES["missing-key"]}
@@ -54,7 +54,7 @@ def _is_serious(entry: Diagnostic) -> bool:
 
 
 def names_of_key(entry: Diagnostic) -> set[str]:
-    """The key that a finding is about, the name that works in its place, and the one that it suggests."""
+    """Names of the key that a finding is about, of its working name and of the suggested one."""
     from .catalog.keys import working_name
 
     values = dict(entry.values)
@@ -99,7 +99,7 @@ _SAID = ("condition", "why")
 
 
 def attribute_refusals(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """The findings, with each refusal at the one value of it that the other side has otherwise."""
+    """Findings in which each refusal points at the one value that differs from the other side."""
     differing = {entry.fields[0] for entry in found if len(entry.fields) == 1 and entry.related}
     return [
         _move_to_culprit(subject, entry, differing)
@@ -110,7 +110,7 @@ def attribute_refusals(subject: Subject, found: Sequence[Diagnostic]) -> list[Di
 
 
 def settings_named(side: Side, entry: Diagnostic, *, when: bool = False) -> set[str]:
-    """The settings that a sentence names, if asked also in its condition, and what those are worked out from."""
+    """Names of settings in a finding's sentence and of those that they are derived from."""
     import re
 
     values = dict(entry.values)
@@ -124,6 +124,7 @@ def settings_named(side: Side, entry: Diagnostic, *, when: bool = False) -> set[
 
 
 def _move_to_culprit(subject: Subject, entry: Diagnostic, differing: set[str]) -> Diagnostic:
+    """Refusal moved to the only one of its settings that differs from the other side; else unchanged."""
     side = next((one for one in subject.sides if one.config.file == entry.file), None)
     if side is None:
         return entry
@@ -142,7 +143,7 @@ def _move_to_culprit(subject: Subject, entry: Diagnostic, differing: set[str]) -
 
 
 def _place_at(entry: Diagnostic, setting: Setting) -> Diagnostic:
-    """A finding at one of the values that it is about; the place that it had is a further one."""
+    """Finding moved to a setting; its old place becomes a related one."""
     related = [one for one in entry.related if one.span != setting.span]
     if entry.span is not None and entry.span[:2] != entry.span[2:4]:
         related.insert(0, Related(entry.file, entry.span, *say.together_with_this().both()))

@@ -101,6 +101,7 @@ def is_elsewhere(name: FieldName, side: Side) -> bool:
 def _agreeing_changes(
     name: FieldName, row: Row, wanted: RowSide, left: Side, right: Side, family: Family | None
 ) -> tuple[Change, ...]:
+    """Changes to the right file's keys after which its field reads as the left one's; empty if impossible."""
     from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
 
@@ -342,6 +343,7 @@ def _is_updated(subject: Subject, side: Side, partner: Side) -> bool:
 
 
 def _runs_updated(subject: Subject, side: Side, partner: Side) -> bool:
+    """True if the file that `convert --update` would write is certainly not refused."""
     from ..mapper.preconditions import refusals_of_text, require_accepted
     from ..mapper.translate.update import update
 
@@ -366,6 +368,7 @@ def _updater_of(subject: Subject, side: Side) -> Updater | None:
 
 
 def _new_updater(subject: Subject, side: Side) -> Updater | None:
+    """Updater that changes a side to its partner's translation; None if there is no translation."""
     from ..mapper.translate.translation import translate_recipe
     from ..mapper.translate.update import Updater
 

@@ -38,7 +38,7 @@ class Baseline(NamedTuple):
     """How many findings of each fingerprint there were."""
 
     def naming(self, files: Iterable[str]) -> Naming:
-        """The names of files in this baseline's fingerprints, if `files` are those that are linted now."""
+        """Function that gives files the names used in this baseline's fingerprints."""
         if self.version == _BY_BASE_NAME:
             return base_name
         moved = self._former_paths({path_from(self.folder, file) for file in files} - self.files)
@@ -56,7 +56,7 @@ class Baseline(NamedTuple):
 
 
 def _only_of_their_name(paths: Iterable[str]) -> dict[str, str]:
-    """The paths that share their base name with no other, by that name."""
+    """Paths whose base name is unique, by that name."""
     found: dict[str, list[str]] = {}
     for path in paths:
         found.setdefault(base_name(path), []).append(path)
@@ -69,7 +69,7 @@ def base_name(file: str) -> str:
 
 
 def path_from(folder: str, file: str) -> str:
-    """The path of a file from a folder; of standard input without a name, what messages call it."""
+    """Path of a file relative to a folder; standard input by its shown name."""
     if file.startswith("<"):
         return file
     absolute = os.path.abspath(file)
@@ -80,7 +80,7 @@ def path_from(folder: str, file: str) -> str:
 
 
 def fingerprint(entry: Diagnostic, sources: Mapping[str, SourceText], name_of: Naming = base_name) -> str:
-    """The identity of a finding: its code and the text of every line it points to."""
+    """Identity of a finding: its code and the text of the lines that it points to."""
     lines = [_line_of_finding(entry.file, entry.span, sources, name_of)]
     lines += sorted({_line_of_finding(place.file, place.span, sources, name_of) for place in entry.related})
     fields = ",".join(entry.fields)
@@ -88,6 +88,7 @@ def fingerprint(entry: Diagnostic, sources: Mapping[str, SourceText], name_of: N
 
 
 def _line_of_finding(file: str, span: object, sources: Mapping[str, SourceText], name_of: Naming) -> str:
+    """File name and text of a finding's line, without line number, for the fingerprint."""
     from ..schemas.source import Span
 
     name = name_of(file)
@@ -118,7 +119,7 @@ def baseline_text(
 
 
 def read(found: object, folder: str) -> Baseline:
-    """The accepted findings of a baseline file in a folder; ValueError where it is not one."""
+    """Accepted findings in a baseline file; ValueError if it is not one."""
     content: dict[str, Any] = cast("dict[str, Any]", found) if isinstance(found, dict) else {}
     version: Any = content.get("version")
     if version not in (_BY_BASE_NAME, VERSION):
@@ -131,7 +132,7 @@ def read(found: object, folder: str) -> Baseline:
 def without(
     entries: Sequence[Diagnostic], baseline: Baseline, sources: Mapping[str, SourceText], files: Iterable[str]
 ) -> tuple[list[Diagnostic], int]:
-    """The findings that a baseline does not hold, and how many it holds, if `files` are those that were linted."""
+    """Findings that a baseline does not accept, and the number of accepted ones."""
     left = dict(baseline.accepted)
     name_of = baseline.naming((*files, *(entry.file for entry in entries)))
     kept: list[Diagnostic] = []

@@ -75,7 +75,7 @@ class Agreement(NamedTuple):
 def agreement_of(
     subject: Subject, table: Mapping[FieldName, Compared], advice: Iterable[Diagnostic]
 ) -> Agreement | None:
-    """How much of a pair with nothing but advice was compared, and how; None for a lone file."""
+    """Extent of the comparison for a pair without errors or warnings; None for one file."""
     if subject.pair is None:
         return None
     left, right = subject.pair
@@ -90,7 +90,7 @@ def agreement_of(
 
 
 def _open_quantities(left: Side, right: Side) -> Iterator[str]:
-    """The computed quantities that something open in a file feeds; of others there is no formula."""
+    """Computed quantities that depend on something undecided."""
     quantities: list[FieldName] = [name for name in left.recipe.fields if name.startswith(COMPUTED)]
     for name, *values in _values_of_both(quantities, left, right):
         if any(one.keys and not one.decided for one in values):
@@ -111,7 +111,7 @@ def _versions_of_proofs(subject: Subject) -> tuple[str, str] | None:
 def _values_of_both(
     table: Iterable[FieldName], left: Side, right: Side
 ) -> list[tuple[FieldName, RecipeValue, RecipeValue]]:
-    """The compared fields that both sides know, with what each has."""
+    """Compared fields that both sides know, with both values."""
     names = list(table)
     first, second = (map(side.recipe.fields.get, names) for side in (left, right))
     return [(name, a, b) for name, a, b in zip(names, first, second, strict=True) if a is not None and b is not None]
@@ -123,7 +123,7 @@ def _fields_apart(advice: Iterable[Diagnostic]) -> set[str]:
 
 
 def _is_ignored(row: Difference) -> bool:
-    """True if the values are the same and one side ignores its own: NET033 and known defects report that."""
+    """True if values are equal and one side ignores its own, which other rules report."""
     return row.why is not None and row.why.ignored
 
 
@@ -133,7 +133,7 @@ def _is_one_value(a: RecipeValue, b: RecipeValue) -> bool:
 
 
 def _report(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
-    """The finding that reports a difference; None if it is not worth one."""
+    """Finding for a difference; None if it needs none."""
     if not all(side is None or side.decided for side in (row.a, row.b)) or row.status == "undecided":
         return _report_undecided(name, row, left, right)
     if row.status in ("only-a", "only-b") and not _has_neutral(name, compared):
@@ -142,7 +142,7 @@ def _report(name: FieldName, compared: Compared, row: Difference, left: Side, ri
 
 
 def _report_briefly(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
-    """The place and the severity of what `_report` reports; nothing of what is advice, or would be no difference."""
+    """Place and severity of the finding that `_report` would give, without its texts."""
     if not all(side is None or side.decided for side in (row.a, row.b)) or row.status == "undecided":
         return None
     if row.status in ("only-a", "only-b") and not _has_neutral(name, compared):
@@ -162,7 +162,7 @@ def _has_neutral(name: FieldName, compared: Compared) -> bool:
 
 
 def _report_difference(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
-    """A difference of two values; a side that says nothing has the neutral one."""
+    """Finding for two different values; an absent one counts as neutral."""
     neutral = vocabulary()[name].default
     one, other = (neutral if side is None or side.value is None else side.value for side in (row.a, row.b))
     sides = (row.a, row.b)
@@ -186,7 +186,7 @@ def _report_difference(name: FieldName, compared: Compared, row: Difference, lef
 
 
 def _report_undecided(name: FieldName, row: Difference, left: Side, right: Side) -> Found | None:
-    """A remark on a field of which one side alone is known."""
+    """Remark on a field that only one side decides."""
     known = [side is not None and side.decided and side.value is not None for side in (row.a, row.b)]
     if row.counts is False or known[0] is known[1]:
         return None
@@ -196,7 +196,7 @@ def _report_undecided(name: FieldName, row: Difference, left: Side, right: Side)
 
 
 def _report_one_side(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Found | None:
-    """A setting that one side alone has, and nobody knows what the other does instead."""
+    """Finding for a setting that only one side has."""
     side, without, given = (left, right, row.a) if row.b is None else (right, left, row.b)
     assert given is not None
     severity = "info" if row.impact != "numerics" or row.counts is not True else compared.severity
@@ -212,12 +212,12 @@ def _report_one_side(name: FieldName, compared: Compared, row: Difference, left:
 
 
 def _one_sided_variant(row: Difference) -> str:
-    """The message of a value that one side alone has."""
+    """Message variant for a value on one side only."""
     return f"{'idle' if row.counts is False else 'only'} {'b' if row.a is None else 'a'}"
 
 
 def _add_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
-    """With its repair; what is not known can only be compared by hand."""
+    """Finding with its repair; without one if something is undecided."""
     from .agreement import is_elsewhere
 
     for side, variant in ((left, "elsewhere"), (right, "elsewhere b")):
@@ -227,7 +227,7 @@ def _add_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found
 
 
 def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found:
-    """A difference with the repairs that give one side the value of the other: of the YAML, and of the script."""
+    """Finding with repairs that give one side the other's value."""
     from .agreement import repair_to_agree
 
     of_left = repair_to_agree(name, right, left)
@@ -235,13 +235,13 @@ def with_repair(found: Found, name: FieldName, left: Side, right: Side) -> Found
 
 
 def _mark_one_side(found: Found, name: FieldName, given: str, without: Side) -> Found:
-    """A setting about files, logs or devices that only one side can give is told as that."""
+    """Finding marked as one-sided if it is about files, logs or devices."""
     told = not name.startswith(_ASIDE) or places_of(without).spots(name)
     return found if told else found._replace(variant=f"only {given}")
 
 
 def _severity_of_difference(name: FieldName, compared: Compared, row: Difference, left: Side, right: Side) -> Severity:
-    """An error if numbers change for certain; advice if nothing does or a caveat explains it; else the rule's severity.
+    """Error if numbers certainly change, advice if nothing does, else the rule's severity.
 
     Where that depends on what cannot be read, it is a warning.
     """
@@ -254,12 +254,12 @@ def _severity_of_difference(name: FieldName, compared: Compared, row: Difference
 
 
 def _is_unasked(name: FieldName, written: Sequence[bool]) -> bool:
-    """True if these are two defaults that nobody chose, about files and logs."""
+    """True if both values are defaults about files or logs."""
     return name.startswith(_QUIET) and not any(written) and not _is_numeric(name)
 
 
 def _mark_conditional(found: Found, name: FieldName, left: Side, right: Side) -> Found:
-    """A difference that counts only where a value that cannot be read lets it."""
+    """Finding marked as conditional if it depends on an undecided value."""
     fields = open_deciding_fields(name, left.recipe, right.recipe)
     gate, gate_zh = join_words(map(labels, fields), "semicolon").both()
     return found._replace(values={**found.values, "gate": gate, "gate_zh": gate_zh}, variant="depends")
@@ -293,7 +293,7 @@ _VALUES_OF_DIFFERENCE: tuple[str, ...] = ("field", "label", "label_zh", *_SIDED_
 def difference(
     name: FieldName, first: object, second: object, left: Side, right: Side, *, main: Side | None = None
 ) -> Found:
-    """The finding that says what each side has and where it comes from; it stands in `main`, or where one can write."""
+    """Finding with both values and their places, at the side `main`."""
     english, chinese = labels(name).both()
     values: dict[str, object] = {
         "field": name,
@@ -315,7 +315,7 @@ def difference(
 
 
 def _main_side(name: FieldName, left: Side, right: Side) -> Side:
-    """The side where a difference stands: the right one, if it can write the field."""
+    """Side at which a difference is reported: the right one if it can write the field."""
     main = right if places_of(right).spots(name) else left
     if main is right and places_of(left).suspects(name) and not places_of(right).suspects(name):
         return left  # a file that is at odds with itself is to blame before one that is not
@@ -329,7 +329,7 @@ def side_values(left: Side, right: Side) -> dict[str, object]:
 
 
 def _notes(side: Side, name: FieldName, spots: Sequence[Spot], *, primary: bool, title: object) -> Iterator[Note]:
-    """The places that take part in the value; the finding's own place is not repeated."""
+    """Notes on other places that contribute to a value."""
     if not spots and not primary:
         # It has no key for the field, and therefore no place where one belongs.
         yield Note(Place(side, "file"), *say.side_not_given(side=title).both())

@@ -47,7 +47,7 @@ def catalog() -> dict[str, dict[str, Any]]:
 
 
 def recipe_fields() -> dict[str, dict[str, Any]]:
-    """Every recipe field with its type, impact, neutral value and its meaning in both languages."""
+    """Every recipe field with type, impact, neutral value and descriptions."""
     path = ROOM.parent / "mapper" / "recipe" / "fields.yaml"
     found: dict[str, dict[str, Any]] = {}
     for topic, entries in load_table(path.read_text("utf-8")).items():
@@ -64,7 +64,7 @@ def recipe_fields() -> dict[str, dict[str, Any]]:
 
 
 def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """The code that compares each field: the rule that names it, else the rule that takes a topic's rest."""
+    """Code of the rule that compares each field."""
     named = _fields_named(rules, fields)
     topics = {topic: code for code, rule in reversed(rules.items()) for topic in rule.get("rest", ())}
     owners = {name: named[name] if name in named else topics.get(name.partition(".")[0]) for name in fields}
@@ -74,7 +74,7 @@ def compared_fields(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str
 
 
 def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, str]:
-    """The code that compares each field that a rule names; empty where a function does, or nothing."""
+    """Code of the rule that names each field; empty if a function compares it, or none."""
     owners = dict.fromkeys(load_table((ROOM / "not_compared.yaml").read_text("utf-8")), "")
     for code, rule in rules.items():
         if "check" in rule and not rule.get("owns"):
@@ -87,7 +87,7 @@ def _fields_named(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, 
 
 
 def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The columns of the catalogues that say how findings go together; `roles.yaml` describes them."""
+    """Catalogue columns on relations between findings (see `roles.yaml`)."""
     roles: dict[str, set[str]] = {name: set() for name in load_table((ROOM / "roles.yaml").read_text("utf-8"))}
     causes: dict[str, tuple[Any, ...]] = {}
     single: dict[str, dict[str, Any]] = {"repeats": {}, "rewrite": {}, "mends": {}, "yields_to": {}}
@@ -114,7 +114,7 @@ def columns(rules: dict[str, dict[str, Any]], fields: dict[str, dict[str, Any]])
 
 
 def _consequences(code: str, row: dict[str, Any], fields: dict[str, dict[str, Any]]) -> tuple[Any, ...]:
-    """Fields, fields that are open, codes, the words for them in both languages, and the section that is missing."""
+    """Fields, undecided fields and codes that follow from a code's finding, with texts."""
     for name in (*row.get("fields", ()), *row.get("open", ())):
         assert any(field.startswith(name) for field in fields), f"{code}: there is no field {name}"
     return (
@@ -127,6 +127,7 @@ def _consequences(code: str, row: dict[str, Any], fields: dict[str, dict[str, An
 
 
 def _severity_of_rule(rule: dict[str, Any], fields: dict[str, dict[str, Any]], name: str | None) -> Any:
+    """Severity of a rule for a profile."""
     given = rule.get("severities", {}).get(name, rule.get("severity"))
     if given is not None:
         return given
@@ -139,7 +140,7 @@ def _english_and_chinese(value: Any) -> tuple[str, str]:
 
 
 def compiled_catalog() -> str:
-    """The module that every lint loads."""
+    """Text of the catalogue module that every lint loads."""
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: dict[str, Any] = {}
@@ -210,7 +211,7 @@ def changes_of_differences(
 
 
 def idle_keys() -> dict[str, Any]:
-    """Keys that say nothing: by the kind of reason."""
+    """Keys without effect, by kind of reason."""
     authored: dict[str, Any] = load_table((ROOM / "keys.yaml").read_text("utf-8"))
     switched = (
         (
@@ -235,7 +236,7 @@ def _reasons(rule: dict[str, Any]) -> tuple[str, str]:
 
 
 def compiled_pages() -> str:
-    """The module that explains the rules."""
+    """Text of the module with rule explanations."""
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     pages: dict[str, Any] = {}
@@ -320,7 +321,7 @@ def kinds(module: str) -> Iterable[Kind]:
 
 
 def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], fields: dict[str, Any]) -> bool:
-    """True if a YAML can be given Megatron-LM's value of a field that the rule compares, and that is worth it."""
+    """True if a YAML can take Megatron-LM's value of a field that the rule compares."""
     from ..mappings.tables import table
 
     own = {name for name, owner in owners.items() if owner == code and _severity_of_rule(rule, fields, name) != "info"}
@@ -329,7 +330,7 @@ def _written_to_agree(code: str, rule: dict[str, Any], owners: dict[str, str], f
 
 
 def compiled_checklist() -> str:
-    """The module behind the printed checklist: each row, the rules that cover it, and who decides it."""
+    """Text of the module behind the printed checklist."""
     rules, fields = catalog(), recipe_fields()
     owners = compared_fields(rules, fields)
     rows: list[tuple[Any, ...]] = []
@@ -356,7 +357,7 @@ def compiled_checklist() -> str:
 
 
 def _row_fields(rules: dict[str, dict[str, Any]], covering: list[str]) -> tuple[str, ...]:
-    """The fields whose values a row shows: those that its rules compare, else those that they look at."""
+    """Fields that a checklist row shows."""
     comparing = [code for code in covering if "check" not in rules[code] or rules[code].get("owns")]
     for codes in (comparing, covering):
         shown = [rules[code] for code in codes if "rest" not in rules[code]]
@@ -373,7 +374,7 @@ def compiled_names() -> str:
 
 
 def products() -> dict[str, str]:
-    """Every compiled module of this room."""
+    """Text of every compiled module of this room by file name."""
     return {
         "rules/checklist_compiled.py": compiled_checklist(),
         "rules/names_compiled.py": compiled_names(),

@@ -31,7 +31,7 @@ _PACKAGES = {"transformer-engine": "Transformer Engine"}
 
 @cache
 def defects() -> dict[str, tuple[str, Defect]]:
-    """Every advisory by its code, with whose it is."""
+    """Every advisory with its owner, by code."""
     found: dict[str, tuple[str, Defect]] = {}
     for folder in FRAMEWORKS:
         for path in sorted((FOLDER / folder).glob("*.yaml")):
@@ -59,6 +59,7 @@ def pages() -> dict[str, dict[str, Any]]:
 
 
 def _defect_page(owner: str, defect: Defect) -> dict[str, Any]:
+    """Page entry of an advisory: title, effect, remedy, evidence and sources."""
     evidence = defect.evidence
     concerned = _affected_versions(owner, defect)
     what = say.defect_title(title=Words(*defect.title), concerned=concerned).both()
@@ -106,7 +107,7 @@ def _rule(code: str, owner: str, defect: Defect) -> tuple[Any, ...]:
 
 
 def _affected_versions(owner: str, defect: Defect) -> Words:
-    """The versions that have the defect, and the one that ends it."""
+    """Text on versions with the defect and the one that fixes it."""
     fixed, package = defect.affected.fixed, defect.affected.package
     until = say.mended_by(fixed=fixed) if fixed else say.not_mended()
     name = f"{_NAMES[owner]} {defect.affected.versions}"
@@ -136,7 +137,7 @@ def _condition_subjects(conditions: Iterable[Condition | Alternatives]) -> Itera
 
 
 def products() -> dict[str, str]:
-    """The table that a lint looks at: by framework and version, the code, what leaves it open, when, and where.
+    """Text of the compiled defects module by file name.
 
     Of a fork's version, beside each row: whether it has the defect, and whether it and every later one does.
     """
@@ -178,7 +179,7 @@ def products() -> dict[str, str]:
 
 
 def _in_every_version(table: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> dict[str, tuple[str, ...]]:
-    """The defects that every version of a framework has: which one is assumed then makes no difference."""
+    """Defects that all versions of a framework have."""
     found: dict[str, tuple[str, ...]] = {}
     for framework, versions in table.items():
         first, *others = ({str(row[0]) for row in rows} for rows in versions.values())
@@ -187,6 +188,7 @@ def _in_every_version(table: Mapping[str, Mapping[str, tuple[Any, ...]]]) -> dic
 
 
 def _compiled_condition(code: str, owner: str, row: Condition | Alternatives) -> tuple[object, ...]:
+    """Condition of an advisory in compiled form; ValueError for unknown names."""
     if isinstance(row, Alternatives):
         ways = tuple(tuple(_compiled_condition(code, owner, each) for each in every) for every in row.any)
         return "any", "any", ways
@@ -198,7 +200,7 @@ def _compiled_condition(code: str, owner: str, row: Condition | Alternatives) ->
 
 
 def _place(code: str, owner: str, name: str) -> tuple[str, str]:
-    """True if a name is a recipe field or a key of the framework; one that is neither stops the maker."""
+    """Kind and key of a condition's name; ValueError if it is unknown."""
     if name in vocabulary():
         return "field", name
     if name.isupper():
@@ -214,13 +216,13 @@ def _own_keys(owner: str) -> frozenset[str]:
 
 
 def _of_fork(owner: str) -> frozenset[str]:
-    """The arguments that a fork adds, in any of its versions."""
+    """Arguments that a fork adds in any version."""
     known = (dialect_named(f"{owner}-{version}") for version in dialect_versions(owner))
     return frozenset(dest for one in known if one is not None for dest in one.own)
 
 
 def _arguments() -> frozenset[str]:
-    """Megatron-LM's arguments, and what its validation sets."""
+    """Megatron-LM's arguments with those that validation sets."""
     from ..schemas.megatron.catalog import catalog
 
     given = {fact.dest for version in names("megatron") for fact in catalog(version).arguments}

@@ -36,7 +36,7 @@ class Selection(NamedTuple):
     severities: Mapping[str, Severity] = {}
 
     def is_enabled(self, code: str) -> bool:
-        """True if a code is reported; the longest prefix that fits it decides."""
+        """True if a code is reported, by the longest matching prefix."""
         if not self.select and not self.ignore:
             return True
         chosen = _match_length(self.select, code)
@@ -85,7 +85,7 @@ def check(subject: Subject, selection: Selection | None = None, more: Sequence[R
 
 
 def crash_finding(rule: str, error: Exception, file: str) -> Diagnostic:
-    """The finding that a bug of ours makes."""
+    """Finding for an internal error of a rule."""
     return diagnose(say.rule_crashed(rule=rule, why=verbatim(f"{type(error).__name__}: {error}")), file)
 
 
@@ -103,6 +103,7 @@ class _Run:
             self._problems_of(side)
 
     def _problems_of(self, side: Side) -> None:
+        """Add the reader's problems of a side, with adapted severity and fixes."""
         for problem in side.config.problems:
             if self.selection.is_enabled(problem.kind.code):
                 kind = problem.kind
@@ -133,7 +134,7 @@ class _Run:
         return True
 
     def rules(self, more: Sequence[Rule]) -> None:
-        """Run every rule that is enabled."""
+        """Run every enabled rule."""
         self.comparisons()
         subject = self.subject
         frameworks = frozenset(side.framework for side in subject.sides)
@@ -153,7 +154,7 @@ class _Run:
             self._add_all("comparison", self._differences())
 
     def _differences(self) -> Iterator[tuple[str, Found]]:
-        """The differences, kept for the rules that ask which fields are not the same."""
+        """Findings of the field comparison, cached for other rules."""
         found: list[tuple[str, Found]] = []
         for one in differences(self.subject, compared_fields(self.subject.profile)):
             found.append(one)
@@ -165,7 +166,7 @@ class _Run:
         self._add_all("advisories", advisories(self.subject))
 
     def _add_all(self, what: str, found: Iterable[tuple[str, Found]]) -> None:
-        """Findings that come with their codes."""
+        """Add findings that bring their codes."""
         try:
             for code, one in found:
                 if self.selection.is_enabled(code):
@@ -174,7 +175,7 @@ class _Run:
             self._crash(what, error)
 
     def function(self, entry: Rule, subject: Subject) -> None:
-        """A rule that is a function."""
+        """Run a rule implemented as a function."""
         try:
             for found in _check_function(entry)(subject):
                 self._add(entry, found)
@@ -182,14 +183,14 @@ class _Run:
             self._crash(entry.code, error)
 
     def settle(self) -> list[Diagnostic]:
-        """The findings, each once, with the severity that they have in this subject."""
+        """Findings without repetitions and with final severities."""
         found = _deduplicate(self.found)
         if self.subject.is_pair:
             found = downgrade_inert_keys(self.subject, found)
         return _doubt_forks(self.subject, found)
 
     def link(self) -> list[Diagnostic]:
-        """The findings, each with the one that it follows from."""
+        """Findings linked to those they follow from."""
         found = self.found
         if any(entry.kind.severity != "info" for entry in found):
             from .root_cause import group_by_root_cause
@@ -208,6 +209,7 @@ class _Run:
         self.found.append(crash_finding(code, error, side.config.file))
 
     def _add(self, entry: Rule, found: Found) -> None:
+        """Add a rule's finding as a diagnostic with places, notes and fixes."""
         if self.subject.profile not in entry.profiles:
             return
         side = self.subject.side(found.at.side)
@@ -238,7 +240,7 @@ class _Run:
         )
 
     def _fixes(self, entry: Rule, found: Found) -> tuple[Fix | None, tuple[Fix, ...]]:
-        """The fix and its alternatives; a difference is mended in side b, a finding about one file in that file."""
+        """Fix and alternatives; a difference is fixed in side b."""
         repairs = [one for one in (found.repair, *found.alternatives) if one is not None]
         if not repairs or not self.with_fixes:
             return None, ()
@@ -265,7 +267,7 @@ class _Run:
 
 
 def _effect_of_difference(code: str, found: Found) -> Words | None:
-    """The effect of a difference on the run; None if the message of the rule or of the variant contains it."""
+    """Text on a difference's effect; None if the message includes it."""
     effects = CHANGES.get(code)
     if effects is None or found.variant in _EFFECT_IN_MESSAGE:
         return None
@@ -292,14 +294,14 @@ _EFFECT_IN_MESSAGE = ("depends", "alike", "idle")
 
 
 def _in_its_file(file: str, span: Span | None) -> tuple[str, Span | None]:
-    """A place of a configuration, which may lie in a file that its own one reads."""
+    """File and span of a place that may lie in another file read."""
     if span is not None and span.file is not None:
         return span.file, span._replace(file=None)
     return file, span
 
 
 def _where_it_stands(problem: Diagnostic) -> Diagnostic:
-    """A reader's problem: a line of a file that is read names that file."""
+    """Problem with the file in which its line is."""
     file, span = _in_its_file(problem.file, problem.span)
     related = tuple(Related(*_in_its_file(one.file, one.span), *one[2:]) for one in problem.related)
     return problem._replace(file=file, span=span, related=related)
@@ -309,6 +311,7 @@ _functions: dict[str, Callable[[Subject], Iterable[Found]]] = {}
 
 
 def _check_function(entry: Rule) -> Callable[[Subject], Iterable[Found]]:
+    """Function of a rule, loaded by its name on first use."""
     if not isinstance(entry.check, str):
         return entry.check
     found = _functions.get(entry.check)
@@ -325,7 +328,7 @@ def _sort_position(diagnostic: Diagnostic) -> tuple[str, bool, int, int, str]:
 
 
 def _doubt_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """A fork's script is not refused for what the framework that it forked would refuse: that depends on the fork."""
+    """Findings with refusals lowered for fork programs, which may accept them."""
     scripts = [side for side in subject.sides if side.framework == "megatron"]
     if len(scripts) < 2:
         return list(_doubt_fork(scripts[0], found) if scripts else found)
@@ -338,12 +341,12 @@ def _doubt_forks(subject: Subject, found: Sequence[Diagnostic]) -> list[Diagnost
 
 
 def _doubt_fork(side: Side, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The findings about one script and the file beside it, as the program of that script allows."""
+    """Findings about one fork's script and its partner, lowered as far as the fork may differ."""
     return in_doubt(found, fork_of(side.config), side.config.problems, lambda: _files_of_megatron(side))
 
 
 def _files_of_megatron(side: Side) -> frozenset[str]:
-    """The launch script and what it reads."""
+    """Files that the launch reads, the script included."""
     launch = side.config.launch
     spans = [setting.span for setting in side.config.settings.values()]
     spans += [] if launch is None else [launch.span, *(word.span for word in launch.arguments)]
@@ -351,7 +354,7 @@ def _files_of_megatron(side: Side) -> frozenset[str]:
 
 
 def _deduplicate(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Every finding once, and none whose place has one that says more."""
+    """Findings without repetitions, the most informative at each place."""
     known = {(entry.kind.code, entry.file, entry.span) for entry in found}
     return deduplicate(
         entry for entry in found if (YIELDS_TO.get(entry.kind.code), entry.file, entry.span) not in known

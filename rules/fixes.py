@@ -168,6 +168,7 @@ class _Mender:
         return is_plain_fix(entry, fix) or is_left_out or self._try(entry, fix) is None
 
     def _mend(self, entry: Diagnostic) -> Diagnostic:
+        """Finding with a fix that was tried successfully, and alternatives."""
         if entry.kind.severity == "info" or entry.because is not None:
             return entry
         if is_difference(entry):
@@ -227,6 +228,7 @@ class _Mender:
         return found
 
     def _fix_in(self, entry: Diagnostic, side: Side) -> Fix | None:
+        """First fix in one file that repairs a finding: an edit, the partner's values, or a deletion."""
         if self._is_elsewhere(entry) or (self.runs >= self.most_runs and entry.mark not in self.tried_findings):
             return None
         for fix in single_edits(entry, side):
@@ -289,6 +291,7 @@ class _Mender:
         return self.tried[entry.mark, fix]
 
     def _try_alone(self, entry: Diagnostic, fix: Fix) -> frozenset[FieldName] | None:
+        """None if a fix repairs its finding without harm, else the fields that it affects."""
         side = next((one for one in self.subject.sides if one.source.name == fix.edits[0].file), None)
         after = None if side is None else self._after(side, [entry._replace(fix=fix)])
         if side is None or after is None:

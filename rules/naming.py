@@ -30,7 +30,7 @@ def display_value(value: object) -> str:
 
 
 def _runs(value: object) -> str | None:
-    """A long list of which most values repeat the one before, as Python takes it: `[0] * 3 + [1] * 58`."""
+    """Long repetitive list in Python form: `[0] * 3 + [1] * 58`."""
     values = cast("list[object]", value) if isinstance(value, (list, tuple)) else []
     runs: list[tuple[object, int]] = []
     for one in values:
@@ -48,7 +48,7 @@ _LONG = 24
 
 
 def _mix(value: object) -> str | None:
-    """Data sets as a command line has them: each with its weight before it, where it has one."""
+    """Blend as on a command line: each weight before its path."""
     pairs = cast("list[object]", value) if isinstance(value, (list, tuple)) else []
     words: list[str] = []
     for pair in pairs:
@@ -60,7 +60,7 @@ def _mix(value: object) -> str | None:
 
 
 def key_spelling(spot: Spot, framework: Framework) -> str:
-    """A key as the file spells it."""
+    """Key as the file writes it."""
     if framework == "mindformers":
         return spot.key
     if spot.setting is not None and spot.setting.flag:
@@ -77,13 +77,13 @@ def written_value(spot: Spot) -> object:
 
 
 def key_of(side: Side, field: FieldName) -> str:
-    """The key that decides a recipe field in this file."""
+    """Key that decides a recipe field in this file."""
     spot = places_of(side).main_spot(field)
     return key_spelling(spot, side.framework) if spot is not None else field
 
 
 def _is_converted(value: object, written: list[Spot]) -> bool:
-    """True if the one written key has another number than what the framework makes of it."""
+    """True if the framework changes the one written number."""
     if len(written) != 1 or written[0].setting is None:
         return False
     own = written[0].setting.value

@@ -52,7 +52,7 @@ def _words(page: Literal["headings", "sides", "kinds", "checklists"], language: 
 
 
 def page(code: str, language: Language) -> Page | None:
-    """The page of a code; None where there is no such code."""
+    """Page of a code; None for an unknown code."""
     from .pages_compiled import PAGES
 
     entry = cast("Mapping[str, Any] | None", PAGES.get(code))
@@ -64,7 +64,7 @@ def page(code: str, language: Language) -> Page | None:
 
 
 def every_page() -> Iterator[str]:
-    """Every code that has a page."""
+    """All codes that have a page."""
     from .pages_compiled import PAGES
 
     yield from PAGES
@@ -72,7 +72,7 @@ def every_page() -> Iterator[str]:
 
 
 def summary_of(code: str, language: Language) -> str:
-    """What a code is about, in one line; empty if there is no such code."""
+    """One line on a code's subject; empty for an unknown code."""
     from .pages_compiled import OWN, PAGES
 
     place = language == "zh"
@@ -86,12 +86,12 @@ def summary_of(code: str, language: Language) -> str:
 
 
 def topic_of(code: str, language: Language) -> str:
-    """The topic of a code: the heading under which the index lists it."""
+    """Heading under which the index lists a code."""
     return _words("checklists", language)(code[:3])
 
 
 def possible_severities(code: str) -> dict[str, Words]:
-    """Every severity that a finding of a code can have: the usual one first, each other one with its circumstance."""
+    """All severities of a code, each with its circumstance."""
     from .catalog_compiled import RULES
     from .pages_compiled import PAGES
     from .registry import rule
@@ -113,7 +113,7 @@ def possible_severities(code: str) -> dict[str, Words]:
 
 
 def _other_severities(code: str, usual: str, *, compares: bool) -> dict[str, Words]:
-    """The severities that a finding has by what it says of its values, each with its circumstance."""
+    """Severities other than the usual one, each with its circumstance."""
     from .catalog_compiled import COMPARED, ROLES, RULES
 
     if compares or (code in RULES and any(owner[0] == code for owner in COMPARED.values())):
@@ -140,7 +140,7 @@ def _severity_fact(code: str, language: Language) -> str:
 
 
 def _comparison_text(names: Sequence[str], language: Language) -> str:
-    """The comparison of some fields: what the first of them mean, and how many more there are."""
+    """Text that a rule compares these fields."""
     from ..mapper.recipe.vocabulary import vocabulary
 
     fields = vocabulary()
@@ -151,6 +151,7 @@ def _comparison_text(names: Sequence[str], language: Language) -> str:
 
 
 def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
+    """Page of a rule: facts, subject, reason, messages, examples and sources."""
     from .registry import rule
 
     known, place = rule(code), language == "zh"
@@ -174,6 +175,7 @@ def _rule_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
 
 
 def _subject_text(entry: Mapping[str, Any], language: Language) -> str:
+    """Text on what a rule looks at, with its fields."""
     from ..mapper.recipe.vocabulary import vocabulary
 
     fields, zh = vocabulary(), language == "zh"
@@ -184,6 +186,7 @@ def _subject_text(entry: Mapping[str, Any], language: Language) -> str:
 
 
 def _reader_page(code: str, entry: Mapping[str, Any], language: Language) -> Page:
+    """Page of a code that a reader reports."""
     place = language == "zh"
     meaning, found_by = _words("checklists", language)(code[:3]), _words("kinds", language)("reader")
     sections = (
@@ -208,7 +211,7 @@ def _example_sections(entry: Mapping[str, Any], language: Language) -> list[tupl
 
 
 def _sources(entry: Mapping[str, Any]) -> str:
-    """Every source in a line, with where it is to be read."""
+    """Markdown list of sources with links."""
     pairs = zip(entry["sources"], entry["links"], strict=True)
     return "\n".join(f"- {source}: {link}" if link else f"- {source}" for source, link in pairs)
 
@@ -218,6 +221,7 @@ def _own_kinds() -> dict[str, Kind]:
 
 
 def _own_page(code: str, language: Language) -> Page | None:
+    """Page of a code of the linter itself; None for other codes."""
     from .pages_compiled import OWN
 
     kind = _own_kinds().get(code)
@@ -228,6 +232,7 @@ def _own_page(code: str, language: Language) -> Page | None:
 
 
 def _code_blocks(example: Mapping[str, str], language: Language) -> str:
+    """Markdown code blocks for each side of an example."""
     parts: list[str] = []
     for side, text in example.items():
         fence = _FENCES[side]

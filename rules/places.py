@@ -52,7 +52,7 @@ _written: dict[tuple[str, SideName, str], tuple[tuple[str, ...], ...]] = {}
 
 
 def _written_keys(name: str, side: SideName, version: str) -> tuple[tuple[str, ...], ...]:
-    """The keys that a field is written with on one side in one version, each with the names that may stand for it."""
+    """Keys to which a field is written, each with its alternative names."""
     known = _written.get((name, side, version))
     if known is None:
         from ..mapper.lenses import LENSES
@@ -86,12 +86,12 @@ def places_of(side: Side) -> Places:
 
 
 def is_harmless_repetition(problem: Diagnostic) -> bool:
-    """True if a key is written twice with one value: nothing follows from that."""
+    """True if a key is written twice with equal value."""
     return (SAME_VALUE, True) in problem.values
 
 
 def _has(spot: Spot, value: object) -> bool:
-    """True if a key has the very value that came of it and others."""
+    """True if a spot's own value equals the resulting one."""
     held = None if spot.setting is None else spot.setting.value
     return held is not None and not isinstance(held, bool) and held == value
 
@@ -115,14 +115,14 @@ class Places:
         """The fields that feed a computed quantity, as far as a rule has asked (`computed.feeding`)."""
 
     def without_effect(self) -> list[str]:
-        """The keys that the file gives and the framework does not accept."""
+        """Written keys that the framework does not accept."""
         if self._without_effect is None:
             written = explicit_of(self.side.config.settings)
             self._without_effect = [setting.key for setting in written if setting.acceptance != "accepted"]
         return self._without_effect
 
     def span(self, place: Place) -> Span | None:
-        """The one span of a place."""
+        """Span of a place."""
         if place.kind == "span":
             return place.span
         if place.kind == "field":
@@ -149,7 +149,7 @@ class Places:
         return main.span if main is not None else self.end_of("")
 
     def main_spot(self, name: FieldName) -> Spot | None:
-        """The key that decides a recipe field most: a written one that has the very value, else the first."""
+        """Spot of the key that most decides a field: with equal value, else the first."""
         if name not in self._main:
             self._main[name] = self._main_of(name)
         return self._main[name]
@@ -163,13 +163,14 @@ class Places:
         return next(iter(odd or same or written or spots), None)
 
     def spots(self, name: FieldName) -> list[Spot]:
-        """Every key that takes part in a recipe field, the written ones first."""
+        """Spots of all keys that contribute to a field, written ones first."""
         known = self._spots.get(name)
         if known is None:
             known = self._spots[name] = self._spots_of(name)
         return known
 
     def _spots_of(self, name: FieldName) -> list[Spot]:
+        """Spots of a field's keys, found through derivations."""
         canonical = self._canonical(name)
         if len(canonical) == 1:
             setting = self.side.config.settings.get(canonical[0])
@@ -191,7 +192,7 @@ class Places:
         return ordered[:_MOST_CONTRIBUTORS]
 
     def suspects(self, name: FieldName) -> bool:
-        """True if the reader found a slip in what makes a field: a key given twice, of the wrong kind, or misspelt."""
+        """True if the reader reported a mistake in a key of the field."""
         doubtful = self._doubtful_spans()
         for spot in self.spots(name) if doubtful or self._settings_without_effect() else ():
             if spot.span in doubtful if spot.is_written else self._misplaced_span(spot.key) is not None:
@@ -199,7 +200,7 @@ class Places:
         return False
 
     def _doubtful_spans(self) -> frozenset[Span | None]:
-        """Places with a doubtful value: of several keys that make a value, the likeliest to be to blame."""
+        """Spans of values that the reader doubts."""
         if self._odd is None:
             problems = self.side.config.problems
             self._odd = frozenset(
@@ -212,12 +213,12 @@ class Places:
         return self._odd
 
     def _decides(self, key: str, field: RecipeValue) -> bool:
-        """True if a key that is not given has, by default, the very value of the field, though others may take part."""
+        """True if an unwritten key's default equals the field's value."""
         setting = self.side.setting(key)
         return setting is not None and setting.value is not None and setting.value == field.value
 
     def _canonical(self, name: str) -> list[str]:
-        """The keys that a field is written with, whether or not the file holds them."""
+        """Keys to which a field is written, present or not."""
         config = self.side.config
         found: list[str] = []
         for alternatives in _written_keys(name, side_of(config), config.framework_version):
@@ -229,7 +230,7 @@ class Places:
         return found
 
     def _real(self, key: str) -> str:
-        """A key as the file has it: the tables name a callback by its type."""
+        """Key as the file writes it."""
         if "{" not in key:
             return key
         if self._view is None:
@@ -239,6 +240,7 @@ class Places:
         return self._view.real(key)
 
     def _collect(self, key: str, found: dict[str, Spot], depth: int) -> None:
+        """Collect the spots of a key and of those it is derived from."""
         if key in found or depth > 3:
             return
         setting = self.side.setting(key)
@@ -259,14 +261,14 @@ class Places:
         return {one.key: Spot(one.key, one.span, one) for one in inside if one.span is not None}
 
     def key_span(self, key: str) -> Span:
-        """The place of a key, or the one at which it would be written."""
+        """Span of a key, or of the place for it."""
         setting = self.side.setting(key)
         if setting is not None and setting.span is not None:
             return setting.span
         return self._misplaced_span(key) or self.end_of(key)
 
     def _misplaced_span(self, key: str) -> Span | None:
-        """The place of a key that is misspelt, or stands in a section that does not read it."""
+        """Span of the key under a misspelt name or in a wrong section."""
         slips = self._settings_without_effect()
         if not slips or key.startswith("resolved."):
             return None
@@ -281,7 +283,7 @@ class Places:
         return None if found is None else found.span
 
     def _settings_without_effect(self) -> Mapping[tuple[str, str], Setting]:
-        """Settings of the file that do nothing in their place."""
+        """Written settings that have no effect where they are."""
         if self._meant is None:
             self._meant = dict(_inert_settings(self.side))
         return self._meant
@@ -303,7 +305,7 @@ class Places:
         return Span(1, 1, 1, 1) if launch is None else launch.span
 
     def end_of(self, key: str) -> Span:
-        """The empty span at the end of the section that would hold `key`."""
+        """Empty span at the end of the section for a key."""
         if self.side.framework == "megatron":
             return self._place_of_argument(key) or self._end_of_arguments()
         ends = self._section_ends()
@@ -313,13 +315,14 @@ class Places:
         return ends.get("", Span(1, 1, 1, 1))
 
     def _place_of_argument(self, key: str) -> Span | None:
-        """The end of the argument that a new one would stand beside, in the array of those of its topic."""
+        """Span after the argument beside which a new one belongs; cached."""
         array = array_of(key, self.side.config.framework_version)
         if array not in self._beside:
             self._beside[array] = self._find_place_of_argument(key)
         return self._beside[array] if key else None
 
     def _find_place_of_argument(self, key: str) -> Span | None:
+        """Span after the argument beside which a new one belongs."""
         launch = self.side.config.launch
         place = argument_beside(self.side.config, key, self.side.source)
         if launch is None or place is None:
@@ -334,6 +337,7 @@ class Places:
         return self._end
 
     def _find_end_of_arguments(self) -> Span:
+        """Span after the last argument of the launch."""
         launch = self.side.config.launch
         if launch is not None:
             span = launch.span
@@ -346,6 +350,7 @@ class Places:
         return _end(max(spans, key=_end_position)) if spans else Span(1, 1, 1, 1)
 
     def _section_ends(self) -> dict[str, Span]:
+        """Span of the end of each section; computed once."""
         if self._ends is None:
             last: dict[str, Span] = {}
             for sections, span in self._last_keys():
@@ -357,7 +362,7 @@ class Places:
         return self._ends
 
     def _last_keys(self) -> Iterator[tuple[tuple[str, ...], Span]]:
-        """The sections of the keys of each section, and where the last of these keys stands in each file."""
+        """Sections of keys, with the last key's span in each file."""
         last: dict[tuple[tuple[str, ...], str | None], Span] = {}
         for setting in explicit_of(self.side.config.settings):
             span = setting[3]
@@ -371,7 +376,7 @@ class Places:
 
 
 def _inert_settings(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
-    """Settings that do nothing in their place: by section and name, and by the name alone if they may be misplaced."""
+    """Settings without effect by section and name."""
     if side.framework == "megatron":
         yield from _misspelt_arguments(side)
         return
@@ -389,6 +394,7 @@ def _inert_settings(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
 
 
 def _misspelt_arguments(side: Side) -> Iterator[tuple[tuple[str, str], Setting]]:
+    """Unknown arguments that are typing errors of known ones."""
     for setting in side.config.settings.values():
         if setting.acceptance == "unknown" and setting.flag is not None:
             from ..schemas.megatron.forks import catalog, fork_of

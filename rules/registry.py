@@ -35,6 +35,7 @@ def rule(code: str, profile: str = "align") -> Rule:
 
 
 def _make_rule(code: str, profile: str) -> Rule:
+    """Rule record of a code under a profile."""
     row = RULES[code]
     messages = row[_MESSAGES]
     return Rule(

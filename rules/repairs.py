@@ -45,7 +45,7 @@ class Hunk(NamedTuple):
     after: Sequence[str]
 
     def shown(self) -> tuple[Sequence[str], Sequence[str]]:
-        """Both for a person: of one long line, such as a whole launch, the arguments that change."""
+        """Old and new lines for display; of one long line only the changed arguments."""
         if len(self.before) != 1 or len(self.after) != 1 or len(self.before[0]) <= _LONG:
             return self.before, self.after
         old, new = self.before[0].split(" "), self.after[0].split(" ")
@@ -63,7 +63,7 @@ class Hunk(NamedTuple):
 
 
 def hunks_of(edits: Iterable[Edit], sources: Mapping[str, SourceText]) -> list[Hunk]:
-    """The lines that a fix changes; nothing if the text of a file is not known."""
+    """Changed lines of a fix; empty without the file's text."""
     rest = sorted(edits, key=lambda edit: (edit.file, edit.span[:4]))
     found: list[Hunk] = []
     while rest:
@@ -78,7 +78,7 @@ def hunks_of(edits: Iterable[Edit], sources: Mapping[str, SourceText]) -> list[H
 
 
 def _hunk(edits: Sequence[Edit], last: int, source: SourceText) -> Hunk:
-    """The lines that some edits change, which lie on the lines up to `last`."""
+    """Changed lines of adjacent edits."""
     first = edits[0].span.line
     start, end = source.offset(first, 1), source.offset(last, len(source.line(last)) + 1)
     pieces: list[str] = []
@@ -99,7 +99,7 @@ def _hunk(edits: Sequence[Edit], last: int, source: SourceText) -> Hunk:
 
 
 def described_fix(applicability: Applicability, edits: Sequence[Edit], sources: Mapping[str, SourceText]) -> Fix:
-    """A fix whose description names its file, what it writes, and what stands there today."""
+    """Fix with a description of its file, new text and old text."""
     hunks = hunks_of(edits, sources)
     told = {language: " ".join(_told_by_file(hunks, language)) for language in ("en", "zh")}
     return Fix(applicability, told["en"], told["zh"], tuple(edits))
@@ -125,7 +125,7 @@ def _without_continuation(line: str) -> str:
 
 
 def fix_of(repair: Repair, subject: Subject) -> Fix | None:
-    """The edits of a repair; None where one of them cannot be made."""
+    """Fix with the edits of a repair; None if one is impossible."""
     edits: list[Edit] = []
     for change in repair.changes:
         side = subject.side(change.at.side)
@@ -138,7 +138,7 @@ def fix_of(repair: Repair, subject: Subject) -> Fix | None:
 
 
 def _edits_of(change: Change, side: Side) -> list[Edit] | None:
-    """The edits of one change; None where the file has no place for it."""
+    """Edits of one change; None if the file has no place for it."""
     if side.framework == "megatron":
         return _script_edits(change, side)
     document = _own_document(side)
@@ -147,7 +147,7 @@ def _edits_of(change: Change, side: Side) -> list[Edit] | None:
 
 
 def _script_edits(change: Change, side: Side) -> list[Edit]:
-    """The edits of a launch script; a value that a variable holds for one argument is changed where it is assigned."""
+    """Edits of a script; a variable used once is changed at its assignment."""
     from ..mapper.translate.editors import ScriptEditor
 
     launch, key, config = side.config.launch, change.at.name, side.config
@@ -163,7 +163,7 @@ def _script_edits(change: Change, side: Side) -> list[Edit]:
 
 
 def _has_own_variables(held: Setting | None, launch: Launch) -> bool:
-    """True if no other argument has a value from the place where this one's words are written."""
+    """True if the variables of an argument serve no other one."""
     places = [argument.span for argument in launch.arguments]
     at = next((number for number, place in enumerate(places) if held is not None and place == held.span), None)
     words = [] if held is None or at is None else places[at + 1 : at + 1 + len(held.raw or ())]
@@ -171,12 +171,12 @@ def _has_own_variables(held: Setting | None, launch: Launch) -> bool:
 
 
 def _own_document(side: Side) -> YamlDocument | None:
-    """The tree of a YAML; what a launch script starts is mended by a person, there or in the YAML that it names."""
+    """Parsed YAML of a side; None for launches."""
     return side.config.document if side.config.launch is None else None
 
 
 def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
-    """A reader's problem with a safe fix where its message already says what to write."""
+    """Problem with a safe fix, if its message already gives the right text."""
     code, span = problem.kind.code, problem.span
     if problem.fix is not None or span is None or span.file is not None or side.source.name != problem.file:
         return problem
@@ -188,7 +188,7 @@ def with_fix(problem: Diagnostic, side: Side) -> Diagnostic:
 
 
 def _with_rewritten_value(problem: Diagnostic, span: Span, side: Side) -> Diagnostic:
-    """A problem with the value that its message gives, which means the same."""
+    """Problem with a fix that writes its value in the suggested form."""
     text = str(dict(problem.values)[REWRITES[problem.kind.code]])
     if text.lower() in ("true", "false"):
         text = text.capitalize()
@@ -200,7 +200,7 @@ def _with_rewritten_value(problem: Diagnostic, span: Span, side: Side) -> Diagno
 
 
 def _safe_rename(problem: Diagnostic, side: Side) -> Fix | None:
-    """The key or flag under the one name that can be meant; what else is proposed is tried first."""
+    """Fix that renames a key or flag to the only possible name."""
     meant, document = suggestion_of(problem), _own_document(side)
     if meant is None and document is not None and problem.kind.code in ROLES["ignored-name"]:
         return _rename_to_working_name(problem, side, document)
@@ -210,7 +210,7 @@ def _safe_rename(problem: Diagnostic, side: Side) -> Fix | None:
 
 
 def _rename_to_working_name(problem: Diagnostic, side: Side, document: YamlDocument) -> Fix | None:
-    """An ignored model key under the name that works, where that one is not there yet."""
+    """Fix that renames an ignored model key to the name that works."""
     from .catalog.keys import working_name
 
     key = str(dict(problem.values).get("key", ""))
@@ -225,7 +225,7 @@ def _rename_to_working_name(problem: Diagnostic, side: Side, document: YamlDocum
 
 
 def _neighbour_rename(entry: Diagnostic, side: Side) -> Fix | None:
-    """The missing key as the name of the one key beside it that is this key with a slip, and that no table knows."""
+    """Fix that renames a misspelt neighbour to the missing key."""
     from ..schemas.suggestion import slip
 
     document = _own_document(side)
@@ -244,7 +244,7 @@ def _neighbour_rename(entry: Diagnostic, side: Side) -> Fix | None:
 
 
 def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:
-    """Fixes that the finding itself names: another name for a key, another value, what runs instead."""
+    """Fixes that the finding itself suggests: other name, other value, or a working setting."""
     for way in MENDS.get(entry.kind.code, ()):
         if way in _NAMED_EDITS and _is_at_place(entry, side):
             yield from _NAMED_EDITS[way](entry, side)
@@ -253,12 +253,12 @@ def single_edits(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
 
 def _is_at_place(entry: Diagnostic, side: Side) -> bool:
-    """True if a finding stands in the text of a side, and not in a file that this one reads."""
+    """True if a finding is in the side's own text."""
     return entry.span is not None and entry.span.file is None and side.source.name == entry.file
 
 
 def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
-    """Fixes that take out the key or the argument that a finding is about."""
+    """Fixes that remove the key or argument of a finding."""
     ways = MENDS.get(entry.kind.code, ())
     if "delete" in ways and entry.span is not None and _is_at_place(entry, side):
         yield from _deletion_fixes(entry.span, side)
@@ -270,7 +270,7 @@ def deletions(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
 
 def converted_fix(side: Side, edits: Sequence[TextEdit]) -> Fix | None:
-    """The fix of some edits of a side's text; None if there are none, or two of them overlap."""
+    """Fix for some edits; None if there are none or they overlap."""
     from ..mapper.translate.editors import apply_edits
 
     source = side.source
@@ -287,11 +287,12 @@ def _edits_in(source: SourceText, edits: Iterable[TextEdit]) -> list[Edit]:
 
 
 def _rename_fixes(entry: Diagnostic, side: Side) -> Iterator[Fix]:
-    """The key or the flag under the name that its message suggests; safe if no other name is as near."""
+    """Fixes that rename a key or flag to the suggested name."""
     yield from (_renamed_flag if side.framework == "megatron" else _renamed_key)(entry, side)
 
 
 def _renamed_flag(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """Fix that replaces a flag by the suggested one."""
     values, place = dict(entry.values), entry.span
     flag = str(values.get("text" if "written" in values else "flag", ""))
     better = str(values.get("near") or values.get("written") or "")
@@ -302,6 +303,7 @@ def _renamed_flag(entry: Diagnostic, side: Side) -> Iterator[Fix]:
 
 
 def _renamed_key(entry: Diagnostic, side: Side) -> Iterator[Fix]:
+    """Fix that replaces a key's name by the suggested one."""
     meant, document = suggestion_of(entry), _own_document(side)
     path = None if entry.span is None else path_at(entry.span, side)
     if meant is None or document is None or path is None:
@@ -318,7 +320,7 @@ def _one_edit(span: Span, text: str, side: Side, *, safe: bool) -> Fix:
 
 
 def _is_only_slip(flag: str, better: str, side: Side) -> bool:
-    """True if a flag is one option of this version with a slip, and no other one."""
+    """True if a flag is a typing error of exactly one option."""
     from ..schemas.megatron.forks import catalog, fork_of
     from ..schemas.suggestion import slip
 
@@ -327,14 +329,14 @@ def _is_only_slip(flag: str, better: str, side: Side) -> bool:
 
 
 def _respelt(entry: Diagnostic, side: Side) -> Iterator[Fix]:
-    """The value as its message suggests it."""
+    """Fixes that write a value as suggested."""
     meant = suggestion_of(entry)
     if meant is not None and entry.span is not None and _own_document(side) is not None:
         yield _one_edit(entry.span, meant.name, side, safe=meant.is_only)
 
 
 def _what_runs(entry: Diagnostic, side: Side) -> Iterator[Fix]:
-    """What a message gives as the nearest setting that runs: `key: value`, or a flag with its words."""
+    """Fixes that set the nearest working value that a message names."""
     instead = str(dict(entry.values).get("instead"))
     if side.framework == "megatron":
         yield from _flag_that_runs(instead, side)
@@ -397,7 +399,7 @@ def _known_options(side: Side) -> Iterable[ArgumentFact]:
 
 
 def path_at(span: Span, side: Side) -> str | None:
-    """The path of what stands at a place of a YAML."""
+    """Key path at a place of a YAML."""
     return None if _own_document(side) is None else _yaml_editor(side).path_at(span)
 
 
@@ -414,6 +416,7 @@ def _yaml_editor(side: Side) -> YamlEditor:
 
 
 def _edit_of_change(change: Change, side: Side, document: YamlDocument) -> Edit | None:
+    """YAML edit that sets a key to the change's text; None if it cannot be edited plainly."""
     key = change.at.name
     node = document.find(key)
     file = side.source.name
@@ -441,7 +444,7 @@ def _replaceable(node: Node) -> bool:
 
 
 def _short(node: Node) -> bool:
-    """A list of scalars on one line, which can be written anew as a whole."""
+    """True for a one-line list of scalars."""
     plain = all(entry.kind == "scalar" and entry.anchor is None for entry in node.entries)
     return node.kind == "sequence" and node.flow and plain and node.span.line == node.span.end_line
 

@@ -57,7 +57,7 @@ class _Row(NamedTuple):
 def group_by_root_cause(
     subject: Subject, found: Sequence[Diagnostic], settled: Mapping[str, Severity]
 ) -> list[Diagnostic]:
-    """The findings, each with what it follows from; `settled` are severities that a user has chosen."""
+    """Findings linked to their cause; `settled` are severities chosen by the user."""
     if not any(entry.kind.severity != "info" for entry in found):
         return list(found)  # advice alone: nothing is wrong that anything could follow from
     causes = _Links(subject, found).causes()
@@ -80,7 +80,7 @@ def _all_begin(fields: Sequence[str], beginnings: tuple[str, ...]) -> bool:
 
 
 def _causes_of_readers(found: Sequence[Diagnostic]) -> dict[int, int]:
-    """The cause of each finding that a reader has named one for, by their places in the list."""
+    """Cause index of findings whose reader named it."""
     if all(entry.because is None for entry in found):
         return {}
     places = {entry.mark: number for number, entry in enumerate(found)}
@@ -135,7 +135,7 @@ class _Links:
         self._known: dict[tuple[str, FieldName, FieldName], bool] = {}
 
     def _note_key(self, number: int, entry: Diagnostic) -> None:
-        """Of what key, at what place, something was said."""
+        """Record the key and place of a finding."""
         code, span = entry.kind.code, entry.span
         if is_harmless_repetition(entry):
             return
@@ -166,7 +166,7 @@ class _Links:
             self.meant[number] = f"{path.rpartition('.')[0]}.{meant.name}".removeprefix(".")
 
     def _note_missing(self, number: int, entry: Diagnostic) -> None:
-        """Under which other path the key stands that a finding misses."""
+        """Record the misspelt path of a missing key."""
         from .repairs import path_at
 
         side = next((side for side in self.subject.sides if side.config.file == entry.file), None)
@@ -176,7 +176,7 @@ class _Links:
             self.misspelt[entry.file, path] = number
 
     def _note_argument(self, number: int, entry: Diagnostic) -> None:
-        """Of what argument of the launch something was said."""
+        """Record the argument of a finding."""
         values = dict(entry.values)
         dest = str(values.get("key", values.get("flag", ""))).lstrip("-").replace("-", "_")
         for side in self._scripts():
@@ -188,12 +188,12 @@ class _Links:
         return (side for side in self.subject.sides if side.framework == "megatron")
 
     def _may_be_of(self, entry: Diagnostic, side: Side) -> bool:
-        """True if a finding stands in a file, or in none of the two: in one that a script reads."""
+        """True if a finding belongs to a side's file or one it reads."""
         other = self.subject.partner(side)
         return other is None or entry.file != other.config.file
 
     def _note_loss(self, number: int, entry: Diagnostic) -> None:
-        """Note the arguments that do not reach the program as they are written."""
+        """Record arguments that never reach the program."""
         code = entry.kind.code
         if code in ROLES["lost-arguments"]:
             self.lost.append((number, self._lost_arguments(entry, "flags")))
@@ -206,7 +206,7 @@ class _Links:
             self.lost.append((number, self._lost_arguments(entry, "near")))
 
     def _fork(self, number: int) -> None:
-        """One warning stands for all the arguments of a fork."""
+        """Make a warning about a fork the cause of all findings at its arguments."""
         for side in self.subject.sides:
             for setting in side.config.settings.values():
                 if setting.acceptance == "unknown" and setting.span is not None and side.framework == "megatron":
@@ -214,7 +214,7 @@ class _Links:
                     self.at.setdefault((span.file or side.config.file, span._replace(file=None)), number)
 
     def _lost_arguments(self, entry: Diagnostic, value: str) -> frozenset[str]:
-        """Destinations of the arguments that the program's parser does not see as such."""
+        """Destinations of arguments that the program's parser does not receive."""
         from ..schemas.megatron.forks import catalog, fork_of
 
         side = self._script_of(entry)
@@ -234,7 +234,7 @@ class _Links:
         return frozenset() if side is None else frozenset(side.config.settings)
 
     def _compares(self, entry: Diagnostic) -> bool:
-        """True if a finding is the comparison of one field; of a file alone nothing is compared."""
+        """True if a finding compares one field of two files."""
         if not self.subject.is_pair or len(entry.fields) != 1:
             return False
         return entry.kind.code in _PAIR and not entry.fields[0].startswith(COMPUTED)
@@ -248,7 +248,7 @@ class _Links:
                 yield number, _Row(*CAUSES[name][:3])
 
     def causes(self) -> dict[int, int]:
-        """The cause of each finding that has one: the surest relation is asked first, and there are no circles."""
+        """Cause of each finding that has one, by the most certain relation, without circles."""
         causes: dict[int, int] = {}
         for relation in (
             self._by_row,
@@ -271,6 +271,7 @@ class _Links:
         return causes
 
     def _by_row(self, number: int) -> int | None:
+        """Cause by a table row of consequences."""
         entry = self.found[number]
         code = entry.kind.code
         named = {code, f"{code} {dict(entry.values).get('key')}"}
@@ -286,7 +287,7 @@ class _Links:
 
     @staticmethod
     def _is_of(row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
-        """True if every field of an entry is one that a row says to follow from its head."""
+        """True if all fields of a finding follow from a cause by its row."""
         return bool(row.fields) and entry.fields != head.fields and _all_begin(entry.fields, row.fields)
 
     def _leaves_open(self, row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
@@ -298,7 +299,7 @@ class _Links:
         )
 
     def _by_source_field(self, number: int) -> int | None:
-        """The gravest differing field that feeds a computed quantity, as the cause of its difference."""
+        """Cause of a differing quantity: the most severe differing field that feeds it."""
         entry = self.found[number]
         if len(entry.fields) != 1 or not entry.fields[0].startswith(COMPUTED):
             return None
@@ -309,7 +310,7 @@ class _Links:
         return max(causes, key=lambda cause: _RANKS[self.found[cause].kind.severity], default=None)
 
     def _by_line_end(self, number: int) -> int | None:
-        """The finding on a file's line ends, as the cause of one about a word that holds a CR."""
+        """Cause of a word with a carriage return: the file's line ends."""
         entry = self.found[number]
         if not any("\r" in str(value) for _, value in entry.values):
             return None
@@ -317,14 +318,14 @@ class _Links:
         return next((cause for cause in heads if self.found[cause].file == entry.file), None)
 
     def _by_loss(self, number: int) -> int | None:
-        """Arguments that bash takes for a command of their own, for a field that they would have decided."""
+        """Cause: arguments that bash does not pass to the program."""
         if not self.lost or self.found[number].kind.code in ROLES["lost-arguments"]:
             return None
         causes = (self._loss_in(side, self.found[number]) for side in self._scripts())
         return next((cause for cause in causes if cause is not None), None)
 
     def _loss_in(self, side: Side, entry: Diagnostic) -> int | None:
-        """The loss of arguments of one script by which a finding follows."""
+        """Index of the finding on lost arguments of one script."""
         if entry.kind.code in ROLES["refused-arguments"]:
             values = dict(entry.values)
             asked = set(_NAME.findall(f"{values.get('condition')} {values.get('when')}"))
@@ -337,21 +338,21 @@ class _Links:
         return next((cause for cause in lost if self._may_be_of(self.found[cause], side)), None)
 
     def _by_stray(self, number: int) -> int | None:
-        """The flag that takes no more words, as the cause of the stray word behind it."""
+        """Cause of a stray word: the flag before it."""
         entry = self.found[number]
         if entry.kind.code not in ROLES["stray-word"]:
             return None
         return self.strays.get((entry.file, str(dict(entry.values).get("flag"))))
 
     def _by_misread_argument(self, number: int) -> int | None:
-        """The misread argument at whose place a finding about one file begins; it is no such finding itself."""
+        """Cause: the misread argument at the same place."""
         entry = self.found[number]
         if entry.kind.code in _PAIR or entry.span is None or entry.kind.code in ROLES["misread-argument"]:
             return None
         return self.misread_arguments.get((entry.file, *entry.span[:2]))
 
     def _by_refusal(self, number: int) -> int | None:
-        """The rule that knows what to do about a refusal, for what the framework's own validation says of it.
+        """Cause of a refusal: the rule that explains it.
 
         The same for a class that does not run at all: what it does with its arguments follows.
         """
@@ -370,14 +371,14 @@ class _Links:
         return None
 
     def _is_written_or_named(self, entry: Diagnostic, other: Diagnostic) -> bool:
-        """True if two findings about one place are about one thing: all that a file lacks stands at one place."""
+        """True if two findings at one place concern the same thing."""
         span, condition = entry.span, dict(entry.values).get("condition")
         if span is None or span[:2] != span[2:4] or condition is None:
             return True
         return str(dict(other.values).get("at")) in _NAME.findall(str(condition))
 
     def _section(self, entry: Diagnostic) -> str | None:
-        """The section that a finding of a YAML stands in."""
+        """Section that contains a YAML finding."""
         side = next((side for side in self.subject.sides if side.config.file == entry.file), None)
         if side is None or entry.span is None:
             return None
@@ -388,7 +389,7 @@ class _Links:
         return None
 
     def _by_spelling(self, number: int) -> int | None:
-        """The misspelt key or section, as the cause of the one that is missing, and of what is said of its own keys."""
+        """Cause of a missing key: its misspelling."""
         entry = self.found[number]
         missing = path_of_missing(entry)[1] if entry.kind.code in _MISSING and entry.fix is None else None
         if missing is None:
@@ -405,7 +406,7 @@ class _Links:
         return None
 
     def _means(self, number: int, entry: Diagnostic) -> bool:
-        """True if a finding is about the key that another one misses, or about a section above it, with a slip."""
+        """True if a finding is about the misspelling of a missing key or section."""
         meant, path = suggestion_of(self.found[number]), self.meant.get(number)
         section, missing = path_of_missing(entry)
         if path is not None and _is_below(f"{section}.{missing}", path):
@@ -413,7 +414,7 @@ class _Links:
         return meant is not None and meant.is_only and meant.name == missing
 
     def _misspelt_section(self, entry: Diagnostic) -> int | None:
-        """The finding on a missing section whose misspelt name holds the key that an entry is about."""
+        """Index of the finding on the misspelt section that contains a key."""
         key = str(dict(entry.values).get("key", ""))
         within = (cause for (file, path), cause in self.misspelt.items() if file == entry.file and _is_below(key, path))
         return next(within, None)
@@ -425,6 +426,7 @@ class _Links:
         return field is not None and not field.decided
 
     def _by_key(self, number: int) -> int | None:
+        """Cause of a difference: a finding on a key that decides the field."""
         entry = self.found[number]
         if entry.kind.code not in _PAIR or len(entry.fields) != 1:
             return None
@@ -444,7 +446,7 @@ class _Links:
         return cause
 
     def _gives_way(self, cause: int, entry: Diagnostic) -> bool:
-        """True if a key without effect explains more: than the notation of a number, or a section that stands twice."""
+        """True if another cause explains more than this one."""
         code = self.found[cause].kind.code
         if code in ROLES["number-notation"]:
             return True
@@ -452,7 +454,7 @@ class _Links:
         return kept is not None and entry.span is not None and kept != entry.span._replace(file=None)
 
     def _cause_at(self, file: str, span: Span) -> int | None:
-        """The finding about a place, about the value that holds it and counts, or about a part of it."""
+        """Index of the finding at a place or an enclosing value."""
         cause = self.at.get((file, span))
         if cause is not None or span[:2] == span[2:4]:  # what is not written stands within nothing else
             return cause
@@ -465,12 +467,12 @@ class _Links:
         )
 
     def _would_decide(self, number: int, name: FieldName) -> bool:
-        """True if a field is read from the key, or below the section, that a misspelt one is."""
+        """True if the misspelt key would set a field."""
         side, path = self.subject.mindformers, self.meant[number]
         return side is not None and any(_is_below(key, path) for key in _keys(side, name))
 
     def _is_written(self, name: FieldName, file: str) -> bool:
-        """True if a file gives a field by a key that its framework takes."""
+        """True if a file sets a field by an accepted key."""
         return any(
             spot.setting is not None and spot.setting.origin == "explicit" and spot.setting.acceptance == "accepted"
             for side in self.subject.sides
@@ -496,7 +498,7 @@ class _Links:
         return self._cause_at(entry.file, span._replace(file=None))
 
     def _can_decide(self, cause: int, side: Side, key: str, name: FieldName) -> bool:
-        """True if what was said of a key may be why a field differs: not if both sides have the key's own fields alike.
+        """True if a finding on a key can explain a field's difference.
 
         The value of a number in another notation is certain: it is told by the key's own fields alone.
         """
@@ -512,6 +514,7 @@ class _Links:
         return name not in self.differing and self.subject.decided_pair(cast("FieldName", name)) is not None
 
     def _by_gate(self, number: int) -> int | None:
+        """Cause of a difference: the differing switch that controls the field."""
         if self.subject.pair is None or len(self.found[number].fields) != 1:
             return None
         left, right = self.subject.pair
@@ -528,7 +531,7 @@ class _Links:
         return None
 
     def _by_derivation(self, number: int) -> int | None:
-        """The differing value that another one is worked out from, as the cause of that one's difference."""
+        """Cause of a difference: another differing value from which it is derived."""
         entry = self.found[number]
         if entry.kind.code not in _PAIR or len(entry.fields) != 1 or len(self.differing) < 2:
             return None
@@ -554,7 +557,7 @@ class _Links:
         return None if best is None else best[1]
 
     def _follows(self, side: Side, name: FieldName, other: FieldName) -> bool:
-        """True if one field of a side is what it is because of another one."""
+        """True if a field's value depends on another field."""
         known = self._known.get((self.subject.letter(side), name, other))
         if known is None:
             known = not _in_one_row(side, name, other) and (
@@ -564,7 +567,7 @@ class _Links:
         return known
 
     def _derives(self, side: Side, name: FieldName, other: FieldName) -> bool:
-        """True if the framework works the one out from the other's key, and all else that it takes is agreed on."""
+        """True if a field is derived from another's key and all other sources agree."""
         places, sources = places_of(side), _sources(side, name)
         own, main = places.main_spot(name), places.main_spot(other)
         if own is None or main is None or main.key not in sources:
@@ -575,12 +578,12 @@ class _Links:
         return all(self._is_agreed(side, key) for key in rest)
 
     def _is_agreed(self, side: Side, key: str) -> bool:
-        """True if a key decides a field that both sides have alike."""
+        """True if a key decides a field on which both sides agree."""
         fields = fields_of_key(side, key)
         return bool(fields) and not any(name in self.differing for name in fields)
 
     def _would_agree(self, side: Side, name: FieldName, other: FieldName) -> bool:
-        """True if a field would agree if the other one did: it is read again as if."""
+        """True if a field would agree once another one does."""
         there = next(entry for entry in self.subject.sides if entry is not side)
         wanted = there.field(name)
         if wanted is None or not wanted.decided or name not in COMPARED:
@@ -589,7 +592,7 @@ class _Links:
         return supposed is not None and is_equal_field(name, supposed.value(name), wanted.value)
 
     def _comes_first(self, other: FieldName, name: FieldName) -> bool:
-        """Of two values worked out from the same keys, the one that the vocabulary names first."""
+        """True if a field precedes another in the vocabulary."""
         for there in self.subject.sides:
             one, two = self._deciding_keys(there, other), self._deciding_keys(there, name)
             if one != two and (one < two or two < one):
@@ -598,7 +601,7 @@ class _Links:
         return other in COMPARED and name in COMPARED and order.index(other) < order.index(name)
 
     def _helper_fields(self, side: Side, name: FieldName) -> frozenset[str]:
-        """The fields that were needed to work one out."""
+        """Fields used in computing another one."""
         known = self._helpers.get((self.subject.letter(side), name))
         if known is None:
             reading = self._readings.get(self.subject.letter(side))
@@ -608,7 +611,7 @@ class _Links:
         return known
 
     def _deciding_keys(self, side: Side, name: FieldName) -> frozenset[str]:
-        """Every key that decides a field on one side."""
+        """Keys that decide a field on one side."""
         known = self._keys.get((self.subject.letter(side), name))
         if known is None:
             known = frozenset(spot.key for spot in places_of(side).spots(name))
@@ -621,12 +624,12 @@ def _is_below(key: str, path: str) -> bool:
 
 
 def _holds(whole: Span, part: Span) -> bool:
-    """True if a place lies in another one, which is not empty."""
+    """True if a non-empty place contains another."""
     return whole[:2] <= part[:2] and part[2:4] <= whole[2:4] and whole[:2] != whole[2:4]
 
 
 def _stands_there(side: Side, name: FieldName) -> bool:
-    """True if a field is what one key says, so that nothing is worked out."""
+    """True if one key sets a field unchanged."""
     field = side.field(name)
     if field is None or len(field.keys) != 1:
         return field is None
@@ -635,7 +638,7 @@ def _stands_there(side: Side, name: FieldName) -> bool:
 
 
 def _keys(side: Side, name: FieldName) -> set[str]:
-    """The keys that a field is read from on one side: the file's, and what the framework makes of them."""
+    """Keys from which a side's field is read, derived ones included."""
     found: set[str] = set()
     for row in rows_of(name):
         wanted = row.side(side_of(side.config), side.config.framework_version)
@@ -667,7 +670,7 @@ def _in_one_row(side: Side, name: FieldName, other: FieldName) -> bool:
 
 
 def _settings_of(wanted: RowSide, put: Written) -> dict[str, Setting]:
-    """The settings of a row's keys once a lens has written them, under the names that are read, too."""
+    """Settings of a row's keys as a lens would write them."""
     from ..mapper.lenses.lens import Omitted
     from ..schemas.config import Setting
 
@@ -681,7 +684,7 @@ def _settings_of(wanted: RowSide, put: Written) -> dict[str, Setting]:
 
 
 def _read_as_if(side: Side, name: FieldName, there: Side) -> RecipeReading | None:
-    """One side as it would be read if a field had the other side's value."""
+    """Reading of a side in which a field has the other side's value."""
     from ..mapper.lenses import LENSES
     from ..mapper.lenses.lens import Scope
 

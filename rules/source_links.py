@@ -29,7 +29,7 @@ def _link_table() -> dict[str, Any]:
 
 @cache
 def _tags() -> dict[str, dict[str, str]]:
-    """The repository path of each version's files; one that is only a wheel has no entry."""
+    """Repository path of each version's files."""
     versions = load_table((ROOM.parent / "schemas" / "versions.yaml").read_text("utf-8"))
     return {
         "megatron": {row["name"]: row["tag"] for row in versions["megatron"]},
@@ -39,7 +39,7 @@ def _tags() -> dict[str, dict[str, str]]:
 
 
 def link_of(source: str) -> str | None:
-    """The address of a source; None for one that is no page of anybody's."""
+    """Web address of a source; None if it has none."""
     found = _page_of(source) or _request_of(source)
     if found:
         return found
@@ -79,7 +79,7 @@ def _request_of(source: str) -> str | None:
 
 
 def _framework(framework: str, rest: str) -> str | None:
-    """The file at its tag, in the first version that is named."""
+    """Address of a source file at its version's tag."""
     version = re.match(r"(?:core_v)?(\d+\.\d+|main)", rest)
     if version is None:
         return None
@@ -93,7 +93,7 @@ def _framework(framework: str, rest: str) -> str | None:
 
 
 def _whole(framework: str, path: str) -> str:
-    """A path from the top of the repository; sources leave out the folders that all of them share."""
+    """Full repository path of a shortened one."""
     if framework == "mindformers":
         return path if path.startswith(_MINDFORMERS_TOP) else f"mindformers/{_without_root(path)}"
     if path.startswith(_MEGATRON_TOP):

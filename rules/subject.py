@@ -35,24 +35,24 @@ class Side(NamedTuple):
 
     @property
     def framework(self) -> Framework:
-        """Whose file this is."""
+        """Framework of this side's file."""
         return self.config.framework
 
     def field(self, name: FieldName) -> RecipeValue | None:
-        """A recipe field; None where this file's framework says nothing about it."""
+        """Recipe entry of a field; None if the framework has none."""
         return self.recipe.fields.get(name)
 
     def value(self, name: FieldName) -> Value:
-        """The value of a recipe field; None where there is none."""
+        """Value of a recipe field; None if absent."""
         found = self.recipe.fields.get(name)
         return None if found is None else found.value
 
     def setting(self, key: str) -> Setting | None:
-        """The framework's own value of `key`."""
+        """Setting of a key."""
         return self.config.settings.get(key)
 
     def explicit(self, key: str) -> Setting | None:
-        """The same, where the file itself says it."""
+        """Setting of a key, if the file writes it."""
         found = self.config.settings.get(key)
         return found if found is not None and found.origin == "explicit" else None
 
@@ -101,7 +101,7 @@ class Subject(NamedTuple):
 
     @property
     def pair(self) -> tuple[Side, Side] | None:
-        """The two files; None if there is one."""
+        """Both sides; None for a single file."""
         return (self.sides[0], self.sides[1]) if len(self.sides) == 2 else None
 
     @property
@@ -116,13 +116,13 @@ class Subject(NamedTuple):
 
     @property
     def of_two_frameworks(self) -> tuple[Side, Side] | None:
-        """The files of Megatron-LM and of MindSpore Transformers, if there is one of each."""
+        """Megatron-LM and MindSpore Transformers side; None without one of each."""
         pair = self.pair
         is_mixed = pair is not None and (pair[0].framework, pair[1].framework) == ("megatron", "mindformers")
         return pair if is_mixed else None
 
     def decided_pair(self, name: FieldName) -> Decided | None:
-        """A recipe field where both files have it and neither leaves it open."""
+        """Field of both sides, if both decide it."""
         if len(self.sides) != 2:
             return None
         left, right = self.sides
@@ -130,7 +130,7 @@ class Subject(NamedTuple):
         return None if a is None or b is None or not (a.decided and b.decided) else Decided(left, right, a, b)
 
     def side(self, which: Side | Framework) -> Side | None:
-        """A file of this subject: itself, or by its framework."""
+        """Side by letter or framework."""
         if not isinstance(which, str):
             return which
         if self.focus is not None and self.focus.framework == which:
@@ -142,11 +142,11 @@ class Subject(NamedTuple):
         return next((one for one in self.sides if one is not side), None)
 
     def letter(self, side: Side) -> str:
-        """The letter of a file, under which what is worked out for it is kept."""
+        """Letter of a side, for cache keys."""
         return "a" if side is self.sides[0] else "b"
 
     def names(self) -> tuple[str, ...]:
-        """What each file is called in a sentence: its framework, or its own name if both are of one."""
+        """Name of each side in sentences."""
         return names_of_sides(self.sides)
 
     def option(self, name: str, default: object) -> object:
@@ -155,12 +155,12 @@ class Subject(NamedTuple):
 
 
 def in_order(sides: Iterable[Side]) -> tuple[Side, ...]:
-    """The files as side a and side b: of two frameworks in a fixed order, of one as they come."""
+    """Sides a and b: by framework, else as given."""
     return tuple(sorted(sides, key=lambda side: side.framework))
 
 
 def names_of_sides(sides: Sequence[Side]) -> tuple[str, ...]:
-    """What each of two files is called in a sentence: its framework, or its own name if both are of one."""
+    """Name of each side in sentences: framework, or file name if equal."""
     frameworks = [side.framework for side in sides]
     if len(set(frameworks)) == len(frameworks):
         return tuple([TITLES[framework] for framework in frameworks])
@@ -168,7 +168,7 @@ def names_of_sides(sides: Sequence[Side]) -> tuple[str, ...]:
 
 
 def shortest_names(files: Sequence[str]) -> tuple[str, ...]:
-    """The last parts of some paths that tell them apart."""
+    """Shortest path endings that differ."""
     parts = [file.replace("\\", "/").split("/") for file in files]
     for length in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(one[-length:]) for one in parts]

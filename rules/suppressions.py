@@ -45,7 +45,7 @@ class Suppression(NamedTuple):
 
 
 def suppressions_in(source: SourceText) -> list[Suppression]:
-    """Every such comment of a file."""
+    """All suppression comments in a file."""
     if _WORD not in source.text:
         return []
     import re
@@ -81,7 +81,7 @@ def _covered_lines(source: SourceText, number: int, inside: frozenset[int], *, a
 def silence(
     diagnostics: Sequence[Diagnostic], comments: Sequence[Suppression], known: Sequence[str]
 ) -> tuple[list[Diagnostic], int]:
-    """The findings that remain, with one for each comment that silences nothing, and how many were silenced."""
+    """Findings that remain, problems of unused comments, and the number silenced."""
     if not comments:
         return list(diagnostics), 0
     used: set[Suppression] = set()
@@ -116,7 +116,7 @@ def _named_codes(comment: Suppression, entry: Diagnostic) -> set[tuple[Suppressi
 
 
 def _means_missing_key(comment: Suppression, entry: Diagnostic) -> bool:
-    """True if a comment of the same file names the code of a key that is not there.
+    """True if a comment in the same file names the code of a missing key.
 
     The place where such a key belongs may be another one in the next version, and the comment stands where it was.
     """
@@ -134,6 +134,7 @@ def _silences_finding(comment: Suppression, entry: Diagnostic) -> bool:
 def _suppression_problems(
     comments: Sequence[Suppression], used: set[Suppression], known: Sequence[str]
 ) -> Iterator[Diagnostic]:
+    """Problems of comments with unknown codes or without effect."""
     from ..schemas.suggestion import suggestion
 
     for comment in comments:
@@ -157,20 +158,21 @@ def lines_inside(source: SourceText) -> frozenset[int]:
 
 
 def first_line(source: SourceText, line: int, inside: frozenset[int]) -> int:
-    """The line above which a comment can stand: where the command or the text that a line belongs to begins."""
+    """First line of the command or text that contains a line."""
     while line > 1 and (line in inside or source.line(line - 1).rstrip("\r\n").endswith("\\")):
         line -= 1
     return line
 
 
 def last_line(source: SourceText, line: int, inside: frozenset[int]) -> int:
-    """The last line of the command or the text that begins at a line."""
+    """Last line of the command or text that starts at a line."""
     while line < source.line_count and (line + 1 in inside or source.line(line).rstrip().endswith("\\")):
         line += 1
     return line
 
 
 def _of_yaml(text: str) -> Iterator[int]:
+    """Numbers of lines inside multi-line YAML texts."""
     import yaml
 
     try:
@@ -204,6 +206,7 @@ class _Script:
         self.heredoc = re.compile(r"<<(-?)[ \t]*\\?(['\"]?)([A-Za-z_][\w.-]*)\2")
 
     def lines(self) -> Iterator[int]:
+        """Numbers of lines inside quotes or here-documents of a script."""
         while self.at < len(self.text):
             char = self.text[self.at]
             self.at += 1
@@ -216,6 +219,7 @@ class _Script:
                 self._take(char, self.open[-1] if self.open else "")
 
     def _documents(self) -> Iterator[int]:
+        """Numbers of lines inside the pending here-documents."""
         for begun in self.waiting:
             ended = False
             while not ended and self.at < len(self.text):
@@ -229,6 +233,7 @@ class _Script:
         self.waiting = []
 
     def _take(self, char: str, mode: str) -> None:
+        """Process one character: update the open quotes and brackets."""
         if char == "\\" and mode != "'":
             self.at += self._peek() != "\n"
         elif mode in ("'", "$'"):
@@ -250,6 +255,7 @@ class _Script:
         return next((one for one in reversed(self.open) if one != "{"), "") == '"'
 
     def _plain(self, char: str, mode: str) -> None:
+        """Process one unquoted character."""
         if char == "'":
             self.open.append("'")
         elif char == "$" and self._peek() == "'":

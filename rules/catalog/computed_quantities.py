@@ -47,7 +47,7 @@ _NETWORK: tuple[FieldName, ...] = (
 
 
 def network(subject: Subject) -> Iterator[Found]:
-    """As many parameters of every kind, and the same layers: the first of them that says why the rest differs."""
+    """Finding if parameters or layers of the two models differ, for the first quantity that does."""
     yield from _first_difference(subject, _NETWORK)
 
 
@@ -58,12 +58,12 @@ def attention(subject: Subject) -> Iterator[Found]:
 
 
 def step(subject: Subject) -> Iterator[Found]:
-    """As many tokens in a step."""
+    """Finding if the tokens of a step differ."""
     yield from _first_difference(subject, ("computed.tokens_per_step",))
 
 
 def run(subject: Subject) -> Iterator[Found]:
-    """As many samples in the run, and the same rates on the way.
+    """Finding if the samples of the run, or the rates along it, differ.
 
     A run of another length is a finding of its own (RUN002), and its samples are as grave. Its middle and its end are
     other updates: the rates there are compared where the whole curves are (SCH050).
@@ -85,7 +85,7 @@ def _agree_at_the_start(subject: Subject) -> bool:
 
 
 def token_weights(subject: Subject) -> Iterator[Found]:
-    """The same tokens count alike."""
+    """Finding if tokens weigh differently in the loss."""
     yield from _first_difference(subject, ("computed.loss_weighting",))
 
 
@@ -95,12 +95,12 @@ def terms(subject: Subject) -> Iterator[Found]:
 
 
 def decay(subject: Subject) -> Iterator[Found]:
-    """Every kind of parameter shrinks alike."""
+    """Finding if a kind of parameter is decayed on one side only."""
     yield from _first_difference(subject, ("computed.weight_decay",))
 
 
 def deviations(subject: Subject) -> Iterator[Found]:
-    """Every kind of parameter begins alike: drawn alike, or loaded on both sides."""
+    """Finding if a kind of parameter is initialized differently."""
     both = subject.decided_pair(_INITIAL)
     for found in _first_difference(subject, (_INITIAL,)):
         assert both is not None
@@ -130,6 +130,7 @@ def _first_difference(subject: Subject, names: Sequence[FieldName]) -> Iterator[
 
 
 def _difference_of(subject: Subject, name: FieldName) -> Found | None:
+    """Finding on a computed quantity that differs, at the keys that feed it; None if equal."""
     both = subject.decided_pair(name)
     if both is None or is_same_quantity(both.a.value, both.b.value):
         return None
@@ -170,7 +171,7 @@ def _number_text(value: object) -> str:
 
 
 def source_fields(side: Side, name: FieldName) -> list[FieldName]:
-    """The fields of the recipe that are decided by what a formula of this side asked for."""
+    """Recipe fields decided by the keys that a formula read."""
     field, places = side.field(name), places_of(side)
     if field is None:
         return []
@@ -181,6 +182,7 @@ def source_fields(side: Side, name: FieldName) -> list[FieldName]:
 
 
 def _fields_of_keys(side: Side, keys: Sequence[str], places: Places) -> list[FieldName]:
+    """Recipe fields whose main key is among these keys."""
     asked = _sources(side, keys)
     rows = _rows_by_key(side_of(side.config), side.config.framework_version)
     found: dict[FieldName, None] = {}
@@ -193,7 +195,7 @@ def _fields_of_keys(side: Side, keys: Sequence[str], places: Places) -> list[Fie
 
 
 def _rows_by_key(dialect: SideName, version: str) -> Mapping[str, Sequence[int]]:
-    """The rows that read a key, by where they stand in the table."""
+    """Table row numbers by each key that they read."""
     known: dict[str, list[int]] | None = _ROWS.get((dialect, version))
     if known is None:
         known = {}
@@ -207,7 +209,7 @@ def _rows_by_key(dialect: SideName, version: str) -> Mapping[str, Sequence[int]]
 
 
 def _sources(side: Side, keys: Sequence[str]) -> set[str]:
-    """The keys, and those that the framework works them out from."""
+    """Keys together with those from which the framework derives them."""
     found: set[str] = set()
     waiting = list(keys)
     while waiting:
@@ -220,7 +222,7 @@ def _sources(side: Side, keys: Sequence[str]) -> set[str]:
 
 
 def _differing_fields(subject: Subject) -> frozenset[str]:
-    """The fields that a comparison finds to differ, or that a function compares and that are not the same."""
+    """Fields that a comparison reports as different."""
     known = subject.worked_out.get(__name__)
     if known is None:
         from ..catalog_compiled import OWNED
@@ -232,7 +234,7 @@ def _differing_fields(subject: Subject) -> frozenset[str]:
 
 
 def _differences(subject: Subject) -> Iterable[tuple[str, Found]]:
-    """The differences of the fields, which the engine has kept if it compared them before."""
+    """Findings of the field comparison, from the engine's cache if available."""
     known = subject.worked_out.get(DIFFERENCES)
     if known is not None:
         return cast("Sequence[tuple[str, Found]]", known)
@@ -249,14 +251,14 @@ def _has_difference(subject: Subject, name: FieldName) -> bool:
 
 
 def _source_keys(side: Side, name: FieldName) -> Words:
-    """The keys of the file itself that a formula asked for, as the file spells them; the defaults if it has none."""
+    """Written keys that a formula read, as text; `defaults` if none is written."""
     spots = _source_spots(side, name)
     keys = dict.fromkeys(key_spelling(spot, side.framework) for spot in spots)
     return join_words(keys) if keys else say.its_defaults()
 
 
 def _source_spots(side: Side, name: FieldName) -> list[Spot]:
-    """The written keys that feed a quantity, in the order in which its formula asked."""
+    """Places of written keys that feed a quantity, in reading order."""
     field = side.field(name)
     found: dict[str, Spot] = {}
     waiting = [] if field is None else list(reversed(field.keys))
@@ -273,7 +275,7 @@ def _source_spots(side: Side, name: FieldName) -> list[Spot]:
 
 
 def _place(side: Side, name: FieldName, apart: frozenset[str]) -> Place:
-    """A source that differs itself, or the first key of the file that feeds the quantity, or the place for one."""
+    """Place for a finding on a quantity: a differing source, else its first key."""
     places = places_of(side)
     spots = [
         spot for field in source_fields(side, name) if field in apart and (spot := places.main_spot(field)) is not None

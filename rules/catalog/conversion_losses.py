@@ -57,7 +57,7 @@ def settings_without_equivalent(subject: Subject) -> Iterator[Found]:
 
 
 def _keys_apart(left: Side, right: Side) -> Iterator[Found]:
-    """The keys without a field that change numbers and have another value on each side."""
+    """Findings on keys without a field that change numbers and differ between the sides."""
     known = {entry.key: entry for side in (left, right) for entry in side.recipe.unmapped}
     for key, entry in known.items():
         held = [side.setting(key) for side in (left, right)]
@@ -68,7 +68,7 @@ def _keys_apart(left: Side, right: Side) -> Iterator[Found]:
 
 
 def _apart_finding(key: str, left: Side, right: Side, *, severity: Severity | None) -> Found:
-    """A key with its two values, at the side that writes it."""
+    """Finding on a key with both values, at the side that writes it."""
     side, other = (left, right) if right.explicit(key) is None else (right, left)
     a, b = (display_value(one.config.value(key)) for one in (left, right))
     given = side.setting(key)
@@ -79,6 +79,7 @@ def _apart_finding(key: str, left: Side, right: Side, *, severity: Severity | No
 
 
 def _loss_finding(side: Side, other: Side | None, row: ReportRow, place: str) -> Found:
+    """Finding on a written setting that conversion to the other framework loses."""
     given = side.config.settings.get(place)
     values = {
         "key": (given.flag if given is not None else None) or place,
@@ -95,7 +96,7 @@ def _loss_finding(side: Side, other: Side | None, row: ReportRow, place: str) ->
 
 
 def _near_key(side: Side, place: str) -> Words:
-    """The key of the tables in the same section that is this one with a slip."""
+    """Suggestion of a table key in the same section that is nearly spelt the same."""
     section, _, name = place.rpartition(".")
     if side.framework == "megatron" or place in table().mindformers_reasons:
         return NOTHING
@@ -109,7 +110,7 @@ def _near_key(side: Side, place: str) -> Words:
 
 
 def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
-    """One file trains adapters, on dialogues or for a reward, and the other trains every weight on its text."""
+    """Finding if only one file trains adapters, dialogues or rewards."""
     sides = [side for side in subject.sides if side.config.purpose is not None]
     if not subject.is_pair or len(sides) != 1:
         return
@@ -130,7 +131,7 @@ def post_training_of_one_side(subject: Subject) -> Iterator[Found]:
 
 
 def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
-    """The rows of the loss report that change numbers and that the file itself asks for."""
+    """Loss report rows that change numbers and concern written settings."""
     known = subject.worked_out
     version, dialect = _target(subject, side)
     name = f"{subject.letter(side)}: lost to {version} {dialect}"
@@ -140,7 +141,7 @@ def loss_rows(subject: Subject, side: Side) -> tuple[ReportRow, ...]:
 
 
 def _target(subject: Subject, side: Side) -> tuple[str | None, str | None]:
-    """The version and the dialect that a side is held to: those of the other one, else those that were asked for."""
+    """Version and dialect to translate a side to: the partner's, else the requested ones."""
     other = subject.partner(side)
     if other is None:
         return subject.target if side.framework == "megatron" else (None, None)
@@ -150,6 +151,7 @@ def _target(subject: Subject, side: Side) -> tuple[str | None, str | None]:
 
 
 def _translated_losses(side: Side, version: str | None, dialect: str | None) -> Iterable[ReportRow]:
+    """Loss rows of a side's translation that change numbers and are not default behaviour."""
     from ...mapper.translate.translation import translate_recipe
     from ...schemas.file_kind import unknown_class
 
@@ -165,7 +167,7 @@ def _translated_losses(side: Side, version: str | None, dialect: str | None) -> 
 
 
 def _is_default_behaviour(side: Side, row: ReportRow) -> bool:
-    """True if the file only writes out what its framework does anyway, or switches something off."""
+    """True if a setting only states what its framework does anyway."""
     if row.field is not None:
         return False
     if row.value in (None, "") or (isinstance(row.value, bool) and not row.value):
@@ -192,7 +194,7 @@ def _is_sure(side: Side, row: ReportRow) -> bool:
 
 
 def _has_settings_without_equivalent(side: Side, other: Side, profile: str) -> bool:
-    """True if anything is written that the other side has no field for: most pairs have nothing, and cost nothing."""
+    """True if a side writes anything that the other has no field for; a quick test."""
     known = vocabulary()
     if any(entry.impact == "numerics" for entry in side.recipe.unmapped):
         return True
@@ -217,7 +219,7 @@ def _can_change_numbers(name: str) -> bool:
 
 
 def _first_accepted_key(side: Side, keys: tuple[str, ...]) -> str | None:
-    """The first of some keys that the file gives and its framework takes, also where it makes another value of it."""
+    """First of these keys that the file writes and its framework accepts."""
     for key in keys:
         given = side.config.settings.get(key)
         if given is None or given.acceptance != "accepted":

@@ -79,7 +79,7 @@ def data_keys_missing(subject: Subject) -> Iterator[Found]:
 
 
 def _switch_that_needs_ends(side: Side, loader: str) -> str:
-    """The first switch that does nothing without the id of a document's end; empty if all are off."""
+    """First enabled switch that has no effect without an end-of-document id; empty if none."""
     return next((name for name in ENDS_REQUIRED if side.config.is_on(f"{loader}.config.{name}")), "")
 
 
@@ -88,7 +88,7 @@ def _undecided_keys(side: Side) -> set[str]:
 
 
 def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
-    """The data set's samples are as long as the model's."""
+    """Finding if data samples and model differ in sequence length."""
     side = subject.mindformers
     if side is None:
         return
@@ -105,7 +105,7 @@ def two_sequence_lengths(subject: Subject) -> Iterator[Found]:
 
 
 def _mask_of_another_length(side: Side) -> Iterator[Found]:
-    """The dynamic graph takes sequences as they come, and makes a causal mask of the model's length, or its default.
+    """Finding if the dynamic graph's causal mask has another length than its sequences.
 
     From 2.0 on the mask is cut for shorter sequences.
     """

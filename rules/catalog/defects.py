@@ -35,20 +35,20 @@ CANCELLED = "cancelled"
 
 
 def codes() -> tuple[str, ...]:
-    """Every advisory's code."""
+    """Codes of all advisories."""
     own = {row[0] for versions in DEFECTS.values() for rows in versions.values() for row in rows}
     return tuple(sorted(own | {row[0] for rows in FORKS.values() for row, *_ in rows}))
 
 
 def rule_of(code: str) -> Rule:
-    """An advisory as a rule, with its words."""
+    """Rule record of an advisory."""
     from ..defects_listed_compiled import RULES
 
     return Rule(*RULES[code])
 
 
 def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
-    """The code and the finding of every known defect that concerns one of the files."""
+    """Code and finding of each known defect that affects one of the files."""
     concerning = [list(_matching_defects(side)) for side in subject.sides]
     met = {code for rows in concerning for code, *_ in rows}
     for side, rows in zip(subject.sides, concerning, strict=True):
@@ -65,6 +65,7 @@ def advisories(subject: Subject) -> Iterator[tuple[str, Found]]:
 
 
 def _matching_defects(side: Side) -> Iterator[tuple[str, tuple[str, str], list[Words], tuple[str, ...]]]:
+    """Code, place, doubts and cancelled codes of each defect whose conditions a file meets or may meet."""
     config = side.config
     for (code, patched, dialects, when, place, cancels, beside), doubtful in _candidates(config):
         if (not dialects or config.dialect in dialects) and not is_mended(config.release, patched):
@@ -77,7 +78,7 @@ def _matching_defects(side: Side) -> Iterator[tuple[str, tuple[str, str], list[W
 
 
 def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]:
-    """The defects of a file's version, and of its fork's, with why the run may be of another one."""
+    """Defects of a file's version and fork, each with reasons for doubt about the version."""
     versions: Mapping[str, Any] = DEFECTS.get(config.framework, {})
     fork = fork_of(config)
     for row in versions.get(config.framework_version, ()):
@@ -100,7 +101,7 @@ def _candidates(config: Config) -> Iterator[tuple[tuple[Any, ...], list[Words]]]
 
 
 def is_mended(release: str | None, patched: str) -> bool:
-    """True if the patch release that a file names is the one that mended a defect, or a later one."""
+    """True if the named patch release fixes a defect."""
     if release is None or not patched:
         return False
     ours, theirs = ([int(part) for part in name.split(".")] for name in (release, patched))
@@ -119,6 +120,7 @@ def _doubts(side: Side, patched: str, met: bool | None) -> Iterator[Words]:
 
 
 def _are_all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:
+    """True if a file meets all conditions; None if one cannot be decided."""
     answers: list[bool | None] = []
     for condition in when:
         answer = _is_met(condition, side)
@@ -129,7 +131,7 @@ def _are_all_met(when: tuple[tuple[Any, ...], ...], side: Side) -> bool | None:
 
 
 def _is_met(condition: tuple[Any, ...], side: Side) -> bool | None:
-    """True if a condition is true of a file; None where that cannot be read."""
+    """True if a file meets a condition; None if undecided."""
     kind, name, *rest = condition
     if kind == "any":
         answers = [_are_all_met(every, side) for every in rest[0]]
@@ -147,7 +149,7 @@ def _is_met(condition: tuple[Any, ...], side: Side) -> bool | None:
 
 
 def _holds(name: FieldName, comparison: Comparison, operand: Value, side: Side) -> bool | None:
-    """True if a condition on a recipe field is true; never of a field that says nothing in this run."""
+    """True if a condition on a recipe field holds; False for fields without effect."""
     answer = all_hold(((name, comparison, operand),), side.recipe)
     idle = answer and comparison != "unset" and says_something(name, side.recipe) is False
     return False if idle else answer

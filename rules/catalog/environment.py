@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _unwanted_value(side: Side | None, name: str, wanted: tuple[str, ...]) -> Iterator[Found]:
-    """A variable that a script sets to none of the `wanted` values or not at all; a bare YAML has no environment."""
+    """Finding if a script does not set a variable to one of the `wanted` values."""
     if side is None or side.config.launch is None:
         return
     value = side.environment(name)
@@ -28,17 +28,17 @@ def _unwanted_value(side: Side | None, name: str, wanted: tuple[str, ...]) -> It
 
 
 def overflow_mode(subject: Subject) -> Iterator[Found]:
-    """Overflows become infinities, as in PyTorch."""
+    """Finding if overflows do not become infinities, as they do in PyTorch."""
     yield from _unwanted_value(subject.mindformers, "MS_ASCEND_CHECK_OVERFLOW_MODE", ("infnan_mode",))
 
 
 def deterministic_collectives(subject: Subject) -> Iterator[Found]:
-    """Collectives sum in one order."""
+    """Finding if collectives may sum in varying order."""
     yield from _unwanted_value(subject.mindformers, "HCCL_DETERMINISTIC", ("true", "1", "strict"))
 
 
 def launch_blocking(subject: Subject) -> Iterator[Found]:
-    """Kernels run one at a time."""
+    """Finding if kernels may run concurrently."""
     yield from _unwanted_value(subject.mindformers, "ASCEND_LAUNCH_BLOCKING", ("1",))
 
 
@@ -80,7 +80,7 @@ def local_norm_off(subject: Subject) -> Iterator[Found]:
 
 
 def ends_early(subject: Subject) -> Iterator[Found]:
-    """A limit ends the run before the length that its file gives it; which step minutes are, no file says."""
+    """Finding if a limit ends the run before its configured length."""
     for side in subject.sides:
         stop, length = side.value("run.stop_step"), _steps(side)
         if isinstance(stop, int) and length is not None and 0 < stop < length:
@@ -95,7 +95,7 @@ def _end_finding(side: Side, field: FieldName, where: Words) -> Found:
 
 
 def _steps(side: Side) -> int | None:
-    """The steps of a run; of one whose length is in samples, the fewest that they make."""
+    """Number of training steps; the least number for a length in samples."""
     steps, samples, batch = (side.value(name) for name in ("run.train_steps", "run.train_samples", "batch.global_size"))
     if isinstance(steps, int):
         return steps
@@ -103,7 +103,7 @@ def _steps(side: Side) -> int | None:
 
 
 def _where(side: Side, stop: int, length: int) -> Words:
-    """Megatron-LM ends at every multiple, so that a run that goes on from a checkpoint has another one before it."""
+    """Text on the step at which the run stops."""
     if side.framework == "megatron" and side.value("checkpoint.load_path") and not side.value("checkpoint.finetune"):
         return say.at_the_next_multiple(stop=stop, length=length)
     return say.at_step_of(stop=stop, length=length)

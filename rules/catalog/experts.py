@@ -55,7 +55,7 @@ def aux_loss_large(subject: Subject) -> Iterator[Found]:
 
 
 def balancing_differs(subject: Subject) -> Iterator[Found]:
-    """The same balancing loss on both sides, by its formula rather than its name."""
+    """Finding if the balancing losses differ by formula."""
     name = "moe.router.balancing"
     both = subject.decided_pair(name)
     if both is None:
@@ -87,7 +87,7 @@ def _mark_larger_batch(found: Found, subject: Subject) -> Found:
 
 
 def _other_word(value: Value, left: Side, right: Side) -> Iterator[Found]:
-    """One formula under two names."""
+    """Remark that both sides use one formula under different names."""
     section = "model" if right.config.dialect == "dynamic" else "model.model_config"
     given = right.explicit(f"{section}.moe_router_load_balancing_type")
     if right.value("moe.num_experts") and given is not None and given.value == "seq_aux_loss" and value == "aux_loss":

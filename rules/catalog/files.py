@@ -30,7 +30,7 @@ _MARKS = ("/path/to", "path/to/", "your_", "your-", "/your/", "todo", "fixme", "
 
 
 def unresolved_values(subject: Subject) -> Iterator[Found]:
-    """Words that the file leaves open: nothing that depends on them is compared."""
+    """Findings on undecided words, which exclude everything that depends on them from comparison."""
     for side in subject.sides:
         if not side.config.unresolved:
             continue
@@ -55,13 +55,14 @@ def unresolved_values(subject: Subject) -> Iterator[Found]:
 
 
 def another_model(subject: Subject) -> Iterator[Found]:
-    """The run trains the model that the folder which it names holds."""
+    """Finding if the trained network differs from that of the model folder that the file names."""
     for side in subject.sides:
         if side.model is not None:
             yield from folder_differences(side, side.model)
 
 
 def _setting_at(settings: Iterable[Setting], span: Span) -> Setting | None:
+    """Setting whose place contains a span; None if there is none."""
     for setting in settings:
         place = setting.span
         if place is None or place.file != span.file:
@@ -75,7 +76,7 @@ def _setting_at(settings: Iterable[Setting], span: Span) -> Setting | None:
 
 
 def stops_when_built(subject: Subject) -> Iterator[Found]:
-    """Parts that Megatron-LM cannot build, which its validation lets through."""
+    """Findings on parts that pass validation but that Megatron-LM cannot build."""
     for side, one in _refusals(subject):
         if one.found_by == "builder" and one.key is not None:
             why = Words(one.en, one.zh)
@@ -84,7 +85,7 @@ def stops_when_built(subject: Subject) -> Iterator[Found]:
 
 
 def placeholders_left(subject: Subject) -> Iterator[Found]:
-    """A value that nobody filled in."""
+    """Findings on values that are still placeholders."""
     for side in subject.sides:
         for setting in explicit_of(side.config.settings):
             held = setting[1]
@@ -96,6 +97,7 @@ def placeholders_left(subject: Subject) -> Iterator[Found]:
 
 
 def _placeholder_in(setting: Setting) -> str | None:
+    """Text in a setting's value that looks like an unfilled placeholder; None without one."""
     held = setting.value
     for value in (held,) if isinstance(held, str) else held if isinstance(held, (list, tuple)) else ():
         if not isinstance(value, str) or value in _filled_in or len(value) > 400:
@@ -117,7 +119,7 @@ _filled_in: set[str] = set()
 
 
 def integer_where_float(subject: Subject) -> Iterator[Found]:
-    """Probabilities are floats."""
+    """Findings on probabilities written as whole numbers."""
     side = subject.mindformers
     if side is None or side.config.dialect == "dynamic":
         return
@@ -151,14 +153,14 @@ _LARGEST_STEP = 1024
 
 
 def folder_differences(side: Side, folder: Folder) -> Iterator[Found]:
-    """One finding for everything that parts the two networks, at the first field that the run says."""
+    """Finding that lists all network differences between a run and a model folder."""
     for found in network_differences(side, folder.recipe):
         from_tokenizer = folder.key == TOKENIZER_MODEL
         yield found._replace(severity="warning", variant="tokenizer") if from_tokenizer else found
 
 
 def network_differences(side: Side, other: Recipe) -> Iterator[Found]:
-    """One finding for everything that parts the network of a file from another one, at the first field that it says.
+    """Finding that lists all differences between a file's network and another one.
 
     Of a run that need not describe its network, only what both sides decide is compared.
     """
@@ -186,7 +188,7 @@ def _repair_of_network(names: Sequence[FieldName], side: Side, other: Recipe) ->
 
 
 def _is_another_network(row: Difference, side: Side, other: Recipe) -> bool:
-    """True if a difference makes another network for the same weights."""
+    """True if a difference gives the same weights another meaning."""
     name = row.field
     if name is None or row.status not in ("different", "only-a", "only-b") or row.impact != "numerics":
         return False
@@ -215,7 +217,7 @@ def _difference_text(row: Difference) -> str:
 
 
 def will_not_run(subject: Subject) -> Iterator[Found]:
-    """Settings at which the framework stops after it has loaded the file, but for those of other rules."""
+    """Findings on settings that stop the framework after loading, unless another rule reports them."""
     for side, one in _refusals(subject):
         if one.found_by != "table" or one.rule is not None or one.key is None:
             continue
@@ -231,7 +233,7 @@ def will_not_run(subject: Subject) -> Iterator[Found]:
 
 
 def _refusals(subject: Subject) -> Iterator[tuple[Side, Refusal]]:
-    """The conditions that each side does not meet, which its reader does not report."""
+    """Unmet preconditions of each side that its reader does not report."""
     for side in subject.sides:
         name = f"{subject.letter(side)}: refusals"
         if name not in subject.worked_out:

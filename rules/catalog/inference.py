@@ -69,7 +69,7 @@ class SettingOfSide(NamedTuple):
 def run_setting(
     config: Config, name: str, own: Mapping[str, Mapping[str, object]] | None = None
 ) -> SettingOfSide | None:
-    """A setting of a run by its file, the folder that it names, or its framework; None if none of them has it."""
+    """Setting of an inference run: from its file, the named folder or the framework's default."""
     row: Mapping[str, Any] = INFERENCE[name]
     program = program_of(config)
     if name == SAMPLING and program in ("megatron", "mindspeed"):
@@ -89,7 +89,7 @@ def run_setting(
 
 
 def program_of(config: Config) -> str:
-    """The program whose settings a file has, as the tables name it; an empty text for one without a row."""
+    """Table name of the program whose settings a file has; empty if unlisted."""
     if config.framework == "mindformers":
         return "mindie" if config.dialect == "other" else "mindformers"
     script = "" if config.launch is None else (config.launch.script or "").rpartition("/")[2]
@@ -97,7 +97,7 @@ def program_of(config: Config) -> str:
 
 
 def folder_setting(files: Mapping[str, Mapping[str, object]], name: str) -> SettingOfSide | None:
-    """A setting as transformers has it of a model's folder."""
+    """Setting as transformers takes it from a model folder."""
     row: Mapping[str, Any] = INFERENCE[name]
     found = _in_folder(name, row["folder"], files)
     if found is not None or "huggingface" not in row["defaults"]:
@@ -107,7 +107,7 @@ def folder_setting(files: Mapping[str, Mapping[str, object]], name: str) -> Sett
 
 
 def _sampling_of_script(config: Config, program: str) -> SettingOfSide | None:
-    """Sampling as the arguments of a script decide it; None if it runs tasks with sampling and tasks without."""
+    """Sampling setting from a script's arguments; None if its tasks differ."""
     if program == "mindspeed":
         task = config.settings.get(TASK)
         if task is None or not task.decided or not task.value:
@@ -121,6 +121,7 @@ def _sampling_of_script(config: Config, program: str) -> SettingOfSide | None:
 
 
 def _keys_of(config: Config, row: Mapping[str, Any], program: str) -> Iterator[str]:
+    """Keys of a program that a table row names, with their possible paths."""
     if program != "mindformers":
         yield from row.get(program, ())
         return
@@ -133,6 +134,7 @@ def _keys_of(config: Config, row: Mapping[str, Any], program: str) -> Iterator[s
 
 
 def _in_folder(name: str, places: Sequence[str], files: Mapping[str, Mapping[str, object]]) -> SettingOfSide | None:
+    """Setting found at one of these places in a model folder's files; None if absent."""
     for place in places:
         file, _, key = place.partition(" ")
         value: object = files.get(file)
@@ -150,7 +152,7 @@ _NO_QUANTIZATION = (None, False, 0, "", "none", "None")
 
 
 def _plain(name: str, value: Value) -> Value:
-    """A value in the one form in which both sides are compared."""
+    """Value in a common form for comparison."""
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
         value = _number_of(value[0])  # an argument of the program itself, as it is written
     if name == QUANTIZATION:
@@ -186,7 +188,7 @@ class _Pair(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """The key of the checked file, or its start where it does not have the key."""
+        """Place of the key in the checked file, or its start."""
         is_here = self.b.is_written and self.b.setting is not None
         return at_key(self.side, self.b.key) if is_here else _start_of(self.side)
 
@@ -223,7 +225,7 @@ def _key_to_write(config: Config, name: str) -> str | None:
 
 
 def _start_of(side: Side) -> Place:
-    """The place of what a file does not write: its run mode, or the launch of its program."""
+    """Place for something that a file does not write: its run mode or launch."""
     launch = side.config.launch
     return at_key(side, RUN_MODE) if launch is None else at_span(side, launch.span)
 
@@ -234,7 +236,7 @@ def _display(value: Value) -> str:
 
 
 def _pairs(subject: Subject, name: str) -> Iterator[_Pair]:
-    """A setting of both sides: two files, or a file and the model's folder that is its benchmark."""
+    """One setting on both sides: two files, or a file and its benchmark folder."""
     if subject.pair is not None:
         left, right = subject.pair
         a, b = (run_setting(side.config, name, _own(side)) for side in (left, right))
@@ -247,7 +249,7 @@ def _pairs(subject: Subject, name: str) -> Iterator[_Pair]:
 
 
 def _known_pair(side: Side, a: SettingOfSide | None, b: SettingOfSide | None) -> Iterator[_Pair]:
-    """The pair, if both sides have the setting: a type that a service takes from the model is not one of its own."""
+    """Pair if both sides have the setting."""
     if a is not None and b is not None and not _is_left_to_model(a) and not _is_left_to_model(b):
         yield _Pair(side, a, b)
 
@@ -275,7 +277,7 @@ def _is_equal(a: Value, b: Value) -> bool:
 
 
 def _samples(config: Config, own: Mapping[str, Mapping[str, object]] | None) -> SettingOfSide | None:
-    """The setting by which a run draws its tokens; None if it takes the likeliest one."""
+    """Setting by which a run samples tokens; None for greedy decoding."""
     return _with_value(run_setting(config, SAMPLING, own))
 
 
@@ -294,7 +296,7 @@ def find_sampling(subject: Subject) -> Iterator[Found]:
 
 
 def compare_sampling_settings(subject: Subject) -> Iterator[Found]:
-    """Settings of sampling; those that count only with it are compared if both sides sample."""
+    """Findings on sampling settings that differ, if both sides sample."""
     yield from _differences(subject, *SAMPLING_SETTINGS)
     sampling = [_samples(side.config, _own(side)) for side in subject.sides]
     if subject.pair is None:
@@ -304,12 +306,12 @@ def compare_sampling_settings(subject: Subject) -> Iterator[Found]:
 
 
 def other_special_tokens(subject: Subject) -> Iterator[Found]:
-    """Ids of the tokens that begin, end and fill a text."""
+    """Findings on begin, end and padding ids that differ."""
     return _differences(subject, *SPECIAL_TOKENS)
 
 
 def other_padding(subject: Subject) -> Iterator[Found]:
-    """The side of padding: MindSpore Transformers counts a text's length from its last token that is no padding."""
+    """Finding if the padding side differs."""
     for side in subject.sides:
         told = run_setting(side.config, PADDING_SIDE, _own(side)) if side.framework == "mindformers" else None
         if told is not None and told.value == "left":
@@ -324,7 +326,7 @@ def other_padding(subject: Subject) -> Iterator[Found]:
 
 
 def other_chat_template(subject: Subject) -> Iterator[Found]:
-    """The template that makes a prompt of a question."""
+    """Finding if the chat template differs."""
     for pair in _pairs(subject, CHAT_TEMPLATE):
         if pair.a.value != pair.b.value:
             at = _first_difference(str(pair.a.value), str(pair.b.value))
@@ -336,7 +338,7 @@ def _first_difference(a: str, b: str) -> int:
 
 
 def other_length(subject: Subject) -> Iterator[Found]:
-    """How long an answer may become, where a file says it."""
+    """Finding if the maximum answer length differs."""
     for name in LENGTHS:
         for pair in _pairs(subject, name):
             written = [pair.a.is_written, pair.b.is_written]
@@ -373,7 +375,7 @@ def recomputes_past(subject: Subject) -> Iterator[Found]:
 
 
 def cache_too_small(subject: Subject) -> Iterator[Found]:
-    """Blocks of the cache for keys and values that do not hold the longest texts of a batch."""
+    """Finding if the key-value cache cannot hold the longest texts of a batch."""
     for side in subject.sides:
         numbers = [_number(side.config, name) for name in CACHE]
         if side.framework != "mindformers" or None in numbers:
@@ -395,7 +397,7 @@ def _number(config: Config, name: str) -> int | None:
 
 
 def another_network(subject: Subject) -> Iterator[Found]:
-    """The run has another network than the folder that it names, or that is named beside it."""
+    """Finding if the run's network differs from its model folder's."""
     for side in subject.sides:
         if side.model is not None:
             yield from folder_differences(side, side.model)
@@ -406,7 +408,7 @@ def another_network(subject: Subject) -> Iterator[Found]:
 
 
 def service_limits(subject: Subject) -> Iterator[Found]:
-    """Numbers of a MindIE service that its own limits, or the run behind it, refuse."""
+    """Findings on numbers of a MindIE service that its limits or the run refuse."""
     for side in subject.sides:
         if program_of(side.config) != "mindie":
             continue
@@ -428,7 +430,7 @@ def _last(key: str) -> str:
 
 
 def _devices(config: Config) -> int | None:
-    """Devices of a predict YAML; None if it does not state its parallel sizes."""
+    """Number of devices of a predict YAML; None if it does not set its parallel sizes."""
     if config.framework != "mindformers":
         return None
     if config.writes(PARALLEL_SWITCHES[0]) and not config.is_on(PARALLEL_SWITCHES[0]):
@@ -463,7 +465,7 @@ def add_generation(
 
 
 def _known_networks(sides: Sequence[Recipe]) -> Iterator[Recipe]:
-    """The recipes with the fields of the network that every side decides, and one key for a network left open."""
+    """Recipes reduced to network fields that every side decides."""
     unknown = {name for side in sides for name, value in side.fields.items() if not value.decided}
     for side in sides:
         keys: tuple[Unmapped, ...] = ()

@@ -52,7 +52,7 @@ def inert_arguments(subject: Subject) -> Iterator[Found]:
 
 
 def _active_arguments(side: Side, keys: Iterable[str]) -> Iterator[tuple[str, Setting]]:
-    """The arguments that are on, but for those that stop the run."""
+    """Arguments that are on, except those that stop the run."""
     refused = {problem.span for problem in side.config.problems if problem.kind.code in ROLES["refusal"]}
     for key in keys:
         given = side.explicit(key)
@@ -72,7 +72,7 @@ def _first_field_of_switch(switch: str) -> tuple[str, ...]:
 
 
 def without_gate(subject: Subject) -> Iterator[Found]:
-    """A YAML key that counts only together with another one."""
+    """Findings on keys that have no effect without another key."""
     side = subject.mindformers
     if side is None:
         return
@@ -104,7 +104,7 @@ def never_read(subject: Subject) -> Iterator[Found]:
 
 
 def decided_by_class(subject: Subject) -> Iterator[Found]:
-    """A key that says one thing where the model class always does another."""
+    """Findings on keys that contradict what the model class always does."""
     side = subject.mindformers
     if side is None or side.config.dialect == "legacy":
         return
@@ -121,7 +121,7 @@ def decided_by_class(subject: Subject) -> Iterator[Found]:
 
 
 def _single_keys(name: FieldName, dialect: SideName, version: str) -> Iterator[str]:
-    """The keys that say a field as it is, each by itself."""
+    """Keys that alone set a field unchanged."""
     for row in rows_of(name):
         wanted = row.side(dialect, version)
         if wanted is not None and wanted.lens == "same" and len(wanted.keys) == 1:
@@ -129,7 +129,7 @@ def _single_keys(name: FieldName, dialect: SideName, version: str) -> Iterator[s
 
 
 def two_names(subject: Subject) -> Iterator[Found]:
-    """Two names of one setting that disagree."""
+    """Findings on two names of one setting with different values."""
     side = subject.mindformers
     if side is None or side.config.dialect == "dynamic":
         return
@@ -155,7 +155,7 @@ def two_names(subject: Subject) -> Iterator[Found]:
 
 
 def working_name(name: str) -> str | None:
-    """The name that works in every version, for one that does not."""
+    """Name that works in all versions for one that does not."""
     return KEYS["working_names"].get(name)
 
 

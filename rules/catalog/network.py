@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def position_types_differ(subject: Subject) -> Iterator[Found]:
-    """The same kind of position embedding; YaRN that extends by a factor of 1 is the plain rotary one."""
+    """Finding if the kinds of position embedding differ; YaRN with factor 1 counts as rotary."""
     name = "position.type"
     both = subject.decided_pair(name)
     if both is None or both.a.value == both.b.value:
@@ -63,7 +63,7 @@ def latent_attention_local(subject: Subject) -> Iterator[Found]:
 
 
 def yarn_mscale(subject: Subject) -> Iterator[Found]:
-    """YaRN's temperature factors must be equal for the two formulas to agree; without an extension neither is used.
+    """Finding if YaRN's temperature factors make the two formulas differ.
 
     MindSpore Transformers before 1.8 has no such factor, whatever its file says.
     """
@@ -84,13 +84,13 @@ def yarn_mscale(subject: Subject) -> Iterator[Found]:
 
 
 def _extends(subject: Subject) -> bool:
-    """True if both sides turn positions by YaRN, and one of them to a greater length."""
+    """True if both sides use YaRN and one extends the length."""
     yarn = all(side.value("position.type") == "yarn" for side in subject.sides)
     return yarn and not all(_plain_rotary(side) for side in subject.sides)
 
 
 def dropout_in_alignment(subject: Subject) -> Iterator[Found]:
-    """Dropout makes every step random."""
+    """Finding if dropout is on, which makes steps random."""
     for side in subject.sides:
         for name in ("model.hidden_dropout", "attention.dropout"):
             value = side.value(name)
@@ -99,7 +99,7 @@ def dropout_in_alignment(subject: Subject) -> Iterator[Found]:
 
 
 def attention_dropout_without_effect(subject: Subject) -> Iterator[Found]:
-    """The dynamic graph takes the key in and never passes it to its attention."""
+    """Finding if the dynamic graph's attention dropout is set, which it ignores."""
     pair = subject.pair
     if pair is None:
         return
@@ -180,7 +180,7 @@ def two_activations(subject: Subject) -> Iterator[Found]:
 
 
 def vocabulary_padded(subject: Subject) -> Iterator[Found]:
-    """A vocabulary that the two files give by different numbers, which padding makes equal."""
+    """Remark on vocabularies that differ in number but are equal after padding."""
     if subject.of_two_frameworks is None:
         return
     left, right = subject.of_two_frameworks

@@ -37,7 +37,7 @@ def not_equal_to_adam(subject: Subject) -> Iterator[Found]:
 
 
 def schedule_missing(subject: Subject) -> Iterator[Found]:
-    """Without lr_schedule the learning rate is that of a default nobody wrote.
+    """Finding if a YAML has no schedule, so that the default learning rate applies.
 
     A file that states no rate anywhere may mean that default.
     """
@@ -54,7 +54,7 @@ def schedule_missing(subject: Subject) -> Iterator[Found]:
 
 
 def has_schedule(side: Side) -> bool:
-    """True if the file says which rates it trains with: `grouped_lr_schedule` stands in place of `lr_schedule`."""
+    """True if the file defines its learning-rate schedule."""
     return any(
         key.startswith((SCHEDULE["static"], f"grouped_{SCHEDULE['static']}")) and entry.origin == "explicit"
         for key, entry in side.config.settings.items()
@@ -62,14 +62,14 @@ def has_schedule(side: Side) -> bool:
 
 
 def _same_rates(subject: Subject) -> bool:
-    """True if the other file trains with the very rates that the default gives."""
+    """True if the other file uses exactly the default rates."""
     from .schedule import differing_fields
 
     return subject.is_pair and not differing_fields(subject)
 
 
 def fused_first_steps(subject: Subject) -> Iterator[Found]:
-    """The fused AdamW, where the YAML asks for it, starts the learning-rate schedule at step -1."""
+    """Finding if the fused AdamW is on, whose schedule starts at step -1."""
     side = subject.mindformers
     fused = None if side is None else side.explicit(FUSED_OPTIMIZER)
     if side is not None and fused is not None and fused.is_on:
@@ -79,7 +79,7 @@ def fused_first_steps(subject: Subject) -> Iterator[Found]:
 
 
 def unusual_values(subject: Subject) -> Iterator[Found]:
-    """Values that the guide recommends."""
+    """Findings on values that differ from the guide's recommendation."""
     for side in subject.sides:
         if side.value("optimizer.type") != "adamw":
             continue
@@ -98,7 +98,7 @@ def unusual_values(subject: Subject) -> Iterator[Found]:
 
 
 def weight_decay_scope(subject: Subject) -> Iterator[Found]:
-    """A setting by which the two optimizers decay other parameters; equal sets are no finding, whoever names them."""
+    """Finding if the optimizers decay different parameters."""
     given = next(((side, key) for side in subject.sides for key in DECAY_SCOPES if _is_given(side, key)), None)
     if given is None:
         return
@@ -125,7 +125,7 @@ def _without_numbers(name: str) -> str:
 
 
 def _is_given(side: Side, key: str) -> bool:
-    """True if a file writes a key with a value, which validation may take away again."""
+    """True if a file writes a key with a value."""
     given = side.setting(key)
     if given is None or (given.origin != "explicit" and given.raw is None and given.span is None):
         return False
@@ -133,7 +133,7 @@ def _is_given(side: Side, key: str) -> bool:
 
 
 def _decayed_sets(subject: Subject) -> tuple[dict[str, bool], dict[str, bool]] | None:
-    """The parameters of both sides, true if they are decayed; None if a size or a name is open."""
+    """Parameters of both sides with True if decayed; None if undecided."""
     from ...mapper.weight_layout import UndecidedSizeError, decayed_weights
 
     if subject.pair is None:

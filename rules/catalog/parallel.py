@@ -71,7 +71,7 @@ def sequence_without_tensor(subject: Subject) -> Iterator[Found]:
 
 
 def _sequence_asked_for(side: Side) -> Place | None:
-    """The place at which sequence parallelism is switched on, whatever the framework makes of it."""
+    """Place at which sequence parallelism is switched on."""
     if side.framework == "mindformers":
         given = side.explicit(SEQUENCE_PARALLEL)
         return at_key(side, given.key) if given is not None and given.is_on else None

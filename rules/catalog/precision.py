@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
-    """Flash attention fixes the type of its own softmax."""
+    """Finding if a softmax type is set that flash attention ignores."""
     side = subject.mindformers
     if side is None or side.value("attention.flash") is not True:
         return
@@ -30,7 +30,7 @@ def softmax_dtype_without_effect(subject: Subject) -> Iterator[Found]:
 
 
 def embedding_precision(subject: Subject) -> Iterator[Found]:
-    """Weights that are stored in one type and computed in another are cast somewhere; the embedding shows it first."""
+    """Finding if the embedding is stored in one type and computed in another."""
     if subject.of_two_frameworks is None:
         return
     left, right = subject.of_two_frameworks
@@ -70,5 +70,5 @@ def params_not_fp32(subject: Subject) -> Iterator[Found]:
 
 
 def _name(side: Side) -> str:
-    """The key that says it in this file."""
+    """Last part of the key for the stored type in this file."""
     return key_of(side, "precision.params_dtype").rpartition(".")[2]

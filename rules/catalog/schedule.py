@@ -35,7 +35,7 @@ _STEPS = 1000
 
 
 def values_differ(subject: Subject) -> Iterator[Found]:
-    """Each value that draws the curve; where the curves do not differ within the run, that is said with it."""
+    """Findings on schedule values that differ, with a note if the curves are equal within the run."""
     pair = subject.pair
     if pair is None or not differing_fields(subject) or any(map(_has_no_schedule, pair)):
         return
@@ -55,7 +55,7 @@ def values_differ(subject: Subject) -> Iterator[Found]:
 
 
 def _has_no_schedule(side: Side) -> bool:
-    """True if a YAML has no schedule, which a rule of its own reports."""
+    """True if a YAML has no schedule, which another rule reports."""
     return side.framework == "mindformers" and side.value("schedule.style") is None
 
 
@@ -98,7 +98,7 @@ def curves_differ(subject: Subject) -> Iterator[Found]:
 
 
 def length_open(subject: Subject) -> Iterator[Found]:
-    """Two rates that cannot be compared, because one of them follows a length that its file does not say."""
+    """Finding if rates cannot be compared because a run length is undecided."""
     if not subject.is_pair:
         return
     for side in subject.sides:
@@ -111,7 +111,7 @@ def length_open(subject: Subject) -> Iterator[Found]:
 
 
 def remarks(subject: Subject) -> Iterator[Found]:
-    """Remarks on a schedule that does not do what its words say."""
+    """Remarks on schedules that behave unexpectedly."""
     for side in subject.sides:
         schedule = _schedule_of_side(subject, side) if _is_unusual(side) else None
         if schedule is None:
@@ -167,7 +167,7 @@ def _first_differing_field(subject: Subject) -> FieldName:
 
 
 def _cut_to_whole_steps(subject: Subject) -> str | None:
-    """The largest difference of the rates where all of it is a part of a step: samples fill no whole number of them.
+    """Largest rate difference, if it is entirely due to fractional steps; None otherwise.
 
     No YAML comes nearer, so there is nothing to mend.
     """
@@ -192,6 +192,7 @@ def _has_same_curve(subject: Subject) -> bool:
 
 
 def _compared_curves(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
+    """Comparison of both learning-rate curves, with the curves; None if one is unknown."""
     from ...mapper.schedule.comparison import compare
 
     schedules = [_schedule_of_side(subject, side) for side in subject.sides]
@@ -204,7 +205,7 @@ def _compared_curves(subject: Subject) -> tuple[Comparison, Curve, Curve] | None
 
 
 def _is_unusual(side: Side) -> bool:
-    """True if the schedule is one of those about which there is something to say."""
+    """True if the schedule has a remark."""
     if side.framework == "megatron":
         return side.value("schedule.style") == "inverse-square-root" or bool(side.config.value(WARMUP_SHARE))
     kind, length = side.config.value(SCHEDULE_CLASS), side.value("schedule.decay_steps")
@@ -224,6 +225,7 @@ def _schedule_of_side(subject: Subject, side: Side) -> Schedule | None:
 
 
 def _read_schedule(side: Side) -> Schedule | None:
+    """Schedule of a side; None if it is undecided."""
     from ...mapper.schedule.curve import UndecidedError
     from ...mapper.schedule.from_config import schedule_of
 
@@ -234,7 +236,7 @@ def _read_schedule(side: Side) -> Schedule | None:
 
 
 def _stand_in(side: Side) -> int | None:
-    """A length for a file that has none, where the rate is the same whatever it is; otherwise none is guessed."""
+    """Run length to assume if the rate does not depend on it; None otherwise."""
     steps, warmup = side.value("run.train_steps"), side.field("schedule.warmup_steps")
     if isinstance(steps, int):
         return steps
