@@ -128,6 +128,7 @@ def _values_after(words: Sequence[str], at: int, option: Option) -> list[str]:
 
 
 def _store_option(values: dict[str, object], option: Option, name: str, taken: list[str]) -> None:
+    """Convert the words of one option and put the result into `values`; a list option appends to what it has."""
     if not taken:
         named = f" {option.metavar}" if option.metavar else ""
         raise UsageError(say.needs_a_value(name=name, named=named))
@@ -144,6 +145,7 @@ _BITS = 64
 
 
 def _converted_value(option: Option, name: str, text: str) -> object:
+    """The value of an option as string, integer or float; UsageError if it is none of the choices or no number."""
     if option.choices and text not in option.choices:
         listed = ", ".join(option.choices)
         raise UsageError(say.is_one_of_not(name=name, listed=listed, text=text))

@@ -66,6 +66,7 @@ def _tell_written(language: Language) -> None:
 
 
 def _run_parsed(command: Command, parsed: Parsed) -> int:
+    """Import the module of a command and run it; a known error is printed to stderr and becomes the exit code."""
     values = dict(parsed.values)
     values["lang"] = language_of(values.get("lang"))
     if values.get("output") == "-":

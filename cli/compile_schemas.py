@@ -49,7 +49,7 @@ def configuration_keys() -> dict[str, Any]:
 
 
 def _plain(schema: Any, *, closed: bool) -> Any:
-    """Without the titles that repeat a key's name and, in files that people write, without null defaults."""
+    """A JSON schema without generated titles; with `closed` also without the null default of optional keys."""
     if isinstance(schema, list):
         return [_plain(entry, closed=closed) for entry in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -68,6 +68,7 @@ def _plain(schema: Any, *, closed: bool) -> Any:
 
 
 def _inline_references(schema: Any, definitions: dict[str, Any]) -> Any:
+    """A JSON schema with each `$ref` replaced by the definition it points to."""
     if isinstance(schema, list):
         return [_inline_references(entry, definitions) for entry in cast("list[Any]", schema)]
     if not isinstance(schema, dict):
@@ -107,6 +108,7 @@ TABLE = Path(__file__).resolve().parent / "configuration_keys.yaml"
 
 
 def _configuration_page(table: Mapping[str, Any], place: int) -> str:
+    """The reference page of `accmap.toml` in one language: each key with description, type, default and example."""
     keys = configuration_keys()
     assert set(table["keys"]) == set(keys), sorted(set(table["keys"]) ^ set(keys))
     lines = [table["head"][place], "", f"## {table['words']['keys'][place]}"]
@@ -125,6 +127,7 @@ def _configuration_page(table: Mapping[str, Any], place: int) -> str:
 
 
 def _schema_facts(schema: Mapping[str, Any], words: Mapping[str, Any], place: int) -> Iterator[str]:
+    """Lines on a key's schema: its allowed values or its type, and its default."""
     colon = words["colon"][place]
     if "enum" in schema:
         yield f"- {words['one_of'][place]}{colon}{', '.join(f'`{value}`' for value in schema['enum'])}"

@@ -50,7 +50,7 @@ class Configuration(NamedTuple):
         return os.path.dirname(os.path.abspath(self.path)) if self.path else os.getcwd()
 
     def text(self, key: str) -> str | None:
-        """A string."""
+        """The value of a key that holds a string; None if the key is not set."""
         found = self.values.get(key)
         return found if isinstance(found, str) else None
 
@@ -71,12 +71,12 @@ class Configuration(NamedTuple):
         return tuple([_patterns_of(row) for row in self._pair_rows])
 
     def is_side_a(self, file: str) -> bool:
-        """True if the pair that a file belongs to names it first."""
+        """True if the file matches the first entry of its pair, so that it is side A."""
         row = self._row_of(file, (*_LETTERS, *_SIDES))
         return row is not None and _match_pattern(_patterns_of(row)[0], self._relative(file)) is not None
 
     def without_pairs(self) -> Configuration:
-        """The same, saying nothing of which files belong together."""
+        """A copy of the configuration without its pairs."""
         return self._replace(values={key: value for key, value in self.values.items() if key != "pairs"})
 
     @property
@@ -89,7 +89,7 @@ class Configuration(NamedTuple):
         return found if isinstance(found, int) else None
 
     def length_of(self, file: str) -> tuple[int | None, int | None]:
-        """Steps of a file's run and samples of its epoch, from its pair, else global ones.
+        """The number of steps of a file's run and samples of its epoch, from its pair or the global settings.
 
         Where a pair has samples alone, global steps are left out: of the two the steps would decide.
         """
@@ -108,7 +108,7 @@ class Configuration(NamedTuple):
         return self._row_of(file, (*_LETTERS, *_SIDES)) is not None
 
     def _row_of(self, file: str, keys: Collection[str]) -> Mapping[str, object] | None:
-        """The first pair that a file belongs to and that says one of some keys."""
+        """The first entry of `pairs` that matches the file and has one of the keys."""
         rows = [row for row in self._pair_rows if not row.keys().isdisjoint(keys)]
         relative = self._relative(file) if rows else ""
         for row in rows:
@@ -154,7 +154,7 @@ class Configuration(NamedTuple):
         return None
 
     def _relative(self, file: str) -> str:
-        """A file's name as the patterns of pairs see it."""
+        """The path of a file from the configuration's folder, as the patterns of pairs are matched."""
         absolute, inside = os.path.abspath(file), os.path.join(self.directory, "")
         below = absolute.startswith(inside)
         relative = absolute[len(inside) :] if below else os.path.relpath(absolute, self.directory)
@@ -230,7 +230,7 @@ def configured_folders(folders: Iterable[str]) -> list[str]:
 
 
 def configurations_in(folder: str) -> list[str]:
-    """The files of a folder that would be its configuration."""
+    """The paths in a folder that would be used as its configuration, by name and content."""
     found: list[str] = []
     for name in NAMES:
         path = os.path.join(folder, name)
@@ -268,6 +268,7 @@ def ignored_configurations(found: Configuration, language: str) -> str | None:
 
 
 def _confining_reader(read: Callable[[str], str | None], path: str) -> Callable[[str], str | None]:
+    """A reader of files that refuses any file outside the folder of `path`."""
     root = os.path.dirname(os.path.abspath(path))
 
     def text(name: str) -> str | None:
@@ -365,6 +366,7 @@ def _require_short_integers(path: str, table: object) -> None:
 def _validated_configuration(
     path: str, table: dict[str, object], read: Callable[[str], str | None], seen: Sequence[str]
 ) -> Configuration:
+    """The configuration of a parsed table with those it extends merged in; UsageError for anything unknown in it."""
     from .configuration_compiled import KEYS
 
     for key, value in table.items():
@@ -430,6 +432,7 @@ _TYPES: dict[str, type] = {"string": str, "array": list, "object": dict, "intege
 
 
 def _check_table(path: str, key: str, given: dict[str, object], schema: Mapping[str, Any]) -> None:
+    """Raise a UsageError for a key of an inner table that is missing, unknown, or of the wrong type."""
     known: Mapping[str, Any] = schema.get("properties", {})
     others = schema["additionalProperties"]
     for name in schema.get("required", ()):

@@ -186,6 +186,7 @@ def _asked_group(given: Sequence[str]) -> str | None:
 
 
 def _page(name: str, group: str | None, language: Language) -> Iterator[str]:
+    """The lines of the help of a command, or of a family or all of the commands."""
     command = all_commands().get(name)
     word = say.page("help", language)
     operands = word("command") if command is None else command.operands
@@ -246,7 +247,7 @@ def _is_shown(name: str, group: str | None) -> bool:
 
 
 def _row(option: Option, otherwise: Sequence[str] | None, language: Language) -> tuple[str, str]:
-    """An option's names with what it takes, and its text with its choices and its default."""
+    """The two columns of an option: its names with its value, and its help with choices and default."""
     takes = ""
     if option.kind != "flag":
         takes = f" {option.metavar or option.names[0].lstrip('-').rpartition('-')[2].upper()}"
@@ -261,7 +262,7 @@ def _row(option: Option, otherwise: Sequence[str] | None, language: Language) ->
 
 
 def _members(first: str, language: Language) -> Iterator[str]:
-    """The commands of two words that begin with one."""
+    """The commands of two words with this first word."""
     names = [f"{first} {second}" for second in group_members(first)]
     rows = [(name, _summary(all_commands()[name], language)) for name in names]
     yield from _lists([(say.page("help", language)("commands"), rows)], language) if rows else ()
@@ -295,7 +296,7 @@ def _commands(family: str, language: Language) -> Iterator[str]:
 
 
 def _lists(groups: Sequence[tuple[str, Sequence[tuple[str, str]]]], language: Language) -> Iterator[str]:
-    """Headings with their rows, names in one column over all of them."""
+    """Headings with their rows below them, aligned in two columns."""
     fitting = [columns(name) for _, rows in groups for name, _ in rows if columns(name) <= _NAMES]
     margin = max(fitting, default=0) + 4
     for heading, rows in groups:
@@ -390,7 +391,7 @@ def _callback(command: Command, language: Language) -> Callable[..., None]:
 
 
 def _parameter(option: Option, language: Language) -> Any:
-    """An option as a parameter of a function; a choice's words are those of an enumeration."""
+    """An option as a parameter of a Typer function; its choices become an enumeration."""
     import inspect
     from enum import Enum
     from typing import Annotated

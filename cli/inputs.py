@@ -28,7 +28,7 @@ def read_input(name: str, stdin_name: str | None, encoding: str | None = None) -
 
 
 def load(name: str, options: ReadOptions, stdin_name: str | None = None, *, model: bool = False) -> Config:
-    """The effective values of a file named on the command line; UsageError for a model's own, unless one may be."""
+    """The effective values of one file; UsageError for a model's `config.json`, unless `model` allows it."""
     source, options = open_input(description_file(name), options, stdin_name)
     config = config_of(source, options, path=source.name)
     return config if model else require_run(config)
@@ -83,6 +83,7 @@ _OPTION = {"megatron": "megatron", "mindformers": "mindformers", "huggingface": 
 
 
 def _is_version_of(framework: str, version: str) -> bool:
+    """True if the text is a known version of the framework."""
     from ..schemas.config import ReadOptions
     from ..schemas.reader import check_versions
 
@@ -112,7 +113,7 @@ def load_two(
     *,
     model: bool = False,
 ) -> list[Config]:
-    """The effective values of one or two files, each in the version that is named for it."""
+    """The effective values of one or two files, each read in the version that is given for it."""
     each = versions.options_of(files, options)
     configs = [load(name, own, stdin_name, model=model) for name, own in zip(files, each, strict=True)]
     for name, config in zip(files, configs, strict=True):
@@ -122,7 +123,7 @@ def load_two(
 
 
 def require_run(config: Config) -> Config:
-    """The configuration; UsageError for a model's `config.json`, which trains nothing."""
+    """The configuration itself; UsageError for a model's `config.json`, which describes no training run."""
     if config.framework == "huggingface":
         from .argument_parser import UsageError
         from .messages_compiled import say
@@ -167,7 +168,7 @@ def open_input(name: str, options: ReadOptions, stdin_name: str | None = None) -
 
 
 def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
-    """Options with the settings of the pair that a file belongs to: its length, and conditions that it settles."""
+    """Reading options with what the configuration says of the file's pair: run length and answers to conditions."""
     if not _is_configured(name):
         return options
     from .argument_parser import branches_of
@@ -240,7 +241,7 @@ def target_like(config: Config, options: ReadOptions) -> Target:
 
 
 def _is_configured(name: str) -> bool:
-    """True if some folder above a file has a configuration: looking for one costs nothing where there is none."""
+    """True if a folder above the file has a configuration of accmap."""
     folder = os.path.abspath(os.path.dirname(name) or ".")
     while True:
         if any(stands(os.path.join(folder, one)) for one in _NAMES):

@@ -57,6 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _run_guarded(given: list[str]) -> int:
+    """Run one command line with safe streams; a closed pipe, a write error or an interrupt becomes an exit code."""
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by whoever started us (`>&-`): nobody wants to read it
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - it stays open to the end
@@ -104,13 +105,13 @@ def _refuse_windows(words: Sequence[str]) -> int:
 
 
 def _without_reader() -> int:
-    """Nobody reads our output any more (`| head`): end as a program without an answer of its own to the signal does."""
+    """Discard the rest of the output after its reader has closed the pipe; the exit code of that signal."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python must not complain at exit
     return _UNREAD
 
 
 def _end_unread() -> None:
-    """End by the signal itself, where the system has it."""
+    """Kill the process with SIGPIPE, on systems that have it."""
     import signal
 
     if hasattr(signal, "SIGPIPE"):
@@ -119,6 +120,7 @@ def _end_unread() -> None:
 
 
 def _main(words: list[str]) -> int:
+    """Answer from the cache, print the version or the help, or run the command; the exit code."""
     if words and words[0] in ("--version", "-V"):
         return _print_version(words)
     if words and words[0] == "lint":
@@ -162,6 +164,7 @@ def _with_its_command(words: list[str]) -> list[str]:
 
 
 def _print_version(words: list[str]) -> int:
+    """Print the version; with `--verbose` also details of the installation."""
     from accmap import __version__
 
     sys.stdout.write(f"accmap {__version__}\n")
@@ -173,6 +176,7 @@ def _print_version(words: list[str]) -> int:
 
 
 def _run(words: list[str]) -> int:
+    """Find the command, parse its options and run it; a usage error is printed and gives exit code 2."""
     from .options import COMMANDS, command_named
 
     command = COMMANDS.get(" ".join(words[:2])) or COMMANDS.get(words[0]) or command_named(words)
@@ -209,6 +213,7 @@ def _unknown_command(words: list[str]) -> Words:
 
 
 def _report_usage(message: Words, words: Sequence[str]) -> int:
+    """Print a usage error and the hint to the help on stderr; exit code 2."""
     from .language import language_in
     from .messages_compiled import say
 

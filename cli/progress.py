@@ -29,7 +29,7 @@ _language: list[Language] = ["en"]
 
 
 def busy_with(what: Words) -> None:
-    """Note what a command is at, in better words than the file that was opened last."""
+    """Set the description of the current work, which progress messages show instead of the last opened file."""
     _busy_with[0] = what
 
 
@@ -110,6 +110,7 @@ class Clock:
         transient("")
 
     def _tell(self, _number: int, _frame: FrameType | None) -> None:
+        """Show the elapsed time and the current work on a line of stderr that the next one replaces."""
         from .terminal import shorten
 
         what = _busy_with[0] or verbatim(latest_input())

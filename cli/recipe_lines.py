@@ -37,7 +37,7 @@ def _page_words(language: Language) -> NetworkWords:
 
 
 def _size(fields: Mapping[FieldName, RecipeValue], language: Language) -> list[str]:
-    """`671.0 B parameters`, those for multi-token prediction, and those that a token uses."""
+    """The number of parameters of a network: in total, for multi-token prediction, and active for each token."""
     total, active = _field_number(fields, "computed.parameters"), _field_number(fields, "computed.active_parameters")
     kinds = _field_value(fields, "computed.parameters_by_kind")
     if total is None or active is None:

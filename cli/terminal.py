@@ -65,7 +65,7 @@ class _Gathered(io.StringIO):
     """What is printed for a terminal, before it is shown."""
 
     def isatty(self) -> bool:
-        """It stands on a terminal in the end."""
+        """Always True: the text goes to a terminal in the end."""
         return True
 
 
@@ -127,7 +127,7 @@ def _pager() -> list[str]:
 
 
 def _show_through_pager(words: Sequence[str], text: str) -> bool:
-    """True if the pager took the text; one that does not exist or fails has shown nothing."""
+    """Run the pager with the text; False if it could not be started or failed."""
     from subprocess import PIPE, Popen
 
     flush()
@@ -226,7 +226,7 @@ def _clauses(text: str) -> Iterator[str]:
 
 
 def _words(text: str) -> Iterator[str]:
-    """Pieces that must stay whole: a word with the space after it, or a wide character with its punctuation."""
+    """The text cut into pieces that a line break must not split."""
     word = ""
     for letter in text:
         if word and (word[-1] == " " or (letter not in _CLOSING and (_is_wide(letter) or _is_wide(word[-1])))):

@@ -20,13 +20,13 @@ _VARIABLES = ("ACCMAP_CACHE_DIR", "ACCMAP_LANG", "NO_COLOR", "FORCE_COLOR", "LAN
 
 
 def tell_about() -> None:
-    """Print it, one thing a line."""
+    """Print the facts on the installation, one a line."""
     for name, value in about().items():
         say(f"{name}: {value}")
 
 
 def about() -> dict[str, str]:
-    """Facts of the installation by name; nothing of the user's own files."""
+    """Facts on the installation by name, such as the versions of Python, of accmap and of packages."""
     found = installation()
     rows = {
         "installed from": f"{found.kind} {found.place}".rstrip(),

@@ -73,12 +73,13 @@ def products() -> dict[str, str]:
     about = "What the real models have said of the rows; compiled from proofs.yaml."
     valid = valid_proofs()
     matched = literal_module(
-        "The pairs of versions in which fields matched; compiled from proofs.yaml.", MATCHED=_matched(valid)
+        "The pairs of versions in which fields matched; compiled from proofs.yaml.",
+        MATCHED=_versions_run_on_both_sides(valid),
     )
     return {"mappings/proofs_compiled.py": literal_module(about, **valid), "mappings/matched_compiled.py": matched}
 
 
-def _matched(valid: dict[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
+def _versions_run_on_both_sides(valid: dict[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
     """Of every field that both sides were run with, the pairs of versions."""
     found = {
         name: tuple(dict.fromkeys(pair for pairs, _, _, is_carried, *_ in proofs if is_carried for pair in pairs))

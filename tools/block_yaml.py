@@ -45,6 +45,7 @@ def block_style(source: str) -> str:
 
 
 def _node(source: str, events: Iterator[yaml.Event], event: yaml.Event) -> Node:
+    """The node that an event of the YAML parser begins, with its children; ValueError for a block scalar or a tag."""
     start, end = _place(event.start_mark), _place(event.end_mark)
     if isinstance(event, yaml.AliasEvent):
         return Node("scalar", start, end, "", f"*{event.anchor}", ())
@@ -154,6 +155,7 @@ class _Layout:
         return not line.strip() or line.lstrip().startswith("#")
 
     def _entry(self, head: str, value: Node, indent: int) -> None:
+        """Write one entry after `head` (`key:` or `-`): on one line if it fits, else folded, wrapped or as a block."""
         text = _flow(value)
         fits = width(head) + 1 + width(text) <= WIDTH
         if value.kind == "scalar":
@@ -173,6 +175,7 @@ def _is_run(node: Node) -> bool:
 
 
 def _wrap_entry(head: str, node: Node, indent: int) -> list[str]:
+    """The lines of a list in brackets, wrapped at the width."""
     lines, line = [f"{head} {node.anchor}["], " " * indent
     for place, child in enumerate(node.children):
         part = _flow(child) + ("," if place < len(node.children) - 1 else "")

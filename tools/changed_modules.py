@@ -26,7 +26,7 @@ _CATALOGUE = "messages_compiled"
 
 
 def git(*words: str, default: str | None = None) -> list[str]:
-    """The lines that git answers; a default where it fails, else its error."""
+    """Lines of output of a git command; the default if it fails, or an error if there is none."""
     done = subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=default is None)
     return done.stdout.split("\n")[:-1] if done.returncode == 0 else [default or ""]
 
@@ -63,7 +63,7 @@ def _deleted_modules(files: set[str], modules: dict[str, str]) -> set[str]:
 
 
 def main() -> None:
-    """Print them, one a line."""
+    """Print the modules affected by the changes since a commit, one a line."""
     paths = [path for room in ROOMS for path in (ROOT / room).rglob("*.py") if not path.stem.endswith("_compiled")]
     modules = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
     found = affected_modules(changed_files(sys.argv[1] if len(sys.argv) > 1 else None), modules)

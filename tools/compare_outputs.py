@@ -226,6 +226,7 @@ def _installation() -> tuple[str, str, Any]:
 
 
 def _answer(main: Any, words: list[str], report: Path) -> dict[str, str]:
+    """Run one command line in this process with a time limit; its exit code, both outputs, and the report it wrote."""
     import signal
 
     def stop(*_: object) -> None:
@@ -282,6 +283,7 @@ class Comparison:
             thread.join()
 
     def _ask_all(self, waiting: queue.SimpleQueue[Question | None]) -> None:
+        """Ask both installations every waiting question, and examine those whose answers differ."""
         old: Worker | None = None
         new = Worker(self.interpreters[1], self.corpus)
         while (question := waiting.get()) is not None:
@@ -296,6 +298,7 @@ class Comparison:
             worker.close()
 
     def _keep(self, question: Question, digest: str) -> None:
+        """Add the digest of the old installation's answer to the cache file."""
         if self._cache is not None and "\n" not in question.text:
             with self._lock:
                 self._cache.parent.mkdir(parents=True, exist_ok=True)
@@ -337,6 +340,7 @@ def differing_keys(before: Answer, after: Answer) -> Iterator[tuple[str, tuple[s
 
 
 def _value_differences(key: str, was: Any, now: Any) -> Iterator[tuple[str, tuple[str, str]]]:
+    """The paths at which two JSON values differ, each with both texts."""
     texts = _json_text(was), _json_text(now)
     if isinstance(was, dict) and isinstance(now, dict):
         yield from _member_differences(key, cast("dict[str, Any]", was), cast("dict[str, Any]", now))
@@ -347,6 +351,7 @@ def _value_differences(key: str, was: Any, now: Any) -> Iterator[tuple[str, tupl
 
 
 def _member_differences(key: str, was: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Differences of two JSON objects: order, removed and added keys, and values of common keys."""
     if list(was) != list(now) and set(was) == set(now):
         yield f"{key} (order)", (", ".join(was), ", ".join(now))
     for name in {**was, **now}:

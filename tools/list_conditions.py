@@ -143,6 +143,7 @@ class Tree:
             self.imports[path] = dict(self._imports(path, module))
 
     def _define(self, path: str, body: Sequence[ast.stmt], owner: str | None) -> None:
+        """Record the functions and classes of a module, also those inside classes and conditions."""
         for node in body:
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 name = node.name if owner is None else f"{owner}.{node.name}"
@@ -168,6 +169,7 @@ class Tree:
         return [found[key] for key in sorted(found)]
 
     def _used(self, function: Function) -> Iterator[tuple[str, str]]:
+        """The functions of the tree that a function may call, by path and name."""
         for node in ast.walk(function.node):
             if isinstance(node, ast.Name):
                 yield from self._resolve(function.path, node.id)
@@ -218,7 +220,7 @@ class Tree:
 
 
 def conditions(root: str, framework: Framework = MEGATRON) -> list[Condition]:
-    """Every condition of a tree, in the order of its files; equal ones once."""
+    """Every check in the source tree of a framework, in the order of files, without duplicates."""
     found: dict[str, Condition] = {}
     for function in Tree(root, framework).reached_functions():
         for one in _checks(function, function.node.body, ()):
@@ -227,6 +229,7 @@ def conditions(root: str, framework: Framework = MEGATRON) -> list[Condition]:
 
 
 def _checks(function: Function, body: Sequence[ast.stmt], tests: tuple[ast.expr, ...]) -> Iterator[Condition]:
+    """The assertions and raised errors in a body, with the conditions of the branches around each."""
     for node in body:
         if isinstance(node, (ast.If, ast.While)):
             yield from _checks(function, node.body, (*tests, node.test))
@@ -248,6 +251,7 @@ def is_check(node: ast.stmt) -> bool:
 
 
 def _condition(function: Function, node: ast.stmt, tests: tuple[ast.expr, ...]) -> Condition:
+    """The record of one assertion or raised error: its text, a digest of it, and the attributes it reads."""
     read = [node.test] if isinstance(node, ast.Assert) else []
     around = " and ".join(ast.unparse(test) for test in tests)
     text = ast.unparse(read[0]) if read else ast.unparse(node).splitlines()[0]

@@ -116,6 +116,7 @@ def measure(paths: Sequence[Path]) -> Measure:
 
 
 def _measure_definitions(name: str, tree: ast.Module, counts: Measure) -> None:
+    """Count the functions, docstrings, bare names and long functions of one module."""
     for node in ast.walk(tree):
         if not isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             continue

@@ -159,6 +159,7 @@ class _Commands(NamedTuple):
         return self._run([*words, *target, "--confine", "--lang", language], reads_json=reads_json)
 
     def _run(self, words: Sequence[str], *, reads_json: bool = True) -> Answer:
+        """Run an accmap command as a subprocess in the root; its exit code, output (perhaps parsed) and stderr."""
         try:
             ended = subprocess.run(
                 module_command("accmap", *words),
@@ -183,7 +184,7 @@ def _option_words(options: dict[str, str | None]) -> list[str]:
 
 
 def _tool_error(text: str) -> Exception:
-    """The error that a caller is told."""
+    """An exception of the MCP library with a text, which the client is shown as the error of the tool."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     return ToolError(text)

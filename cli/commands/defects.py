@@ -55,6 +55,7 @@ def run(args: DefectsArgs) -> int:
 
 
 def _print_table(rows: Mapping[str, Any], language: Language) -> None:
+    """Print known defects by code: severity, framework and affected versions, kind of evidence, title."""
     colour = wants_colour()
     for code, row in rows.items():
         severity = paint(pad(term(row["severity"], language), 8), _STYLE[row["severity"]], colour)
@@ -165,7 +166,7 @@ def _options_at_version(framework: Framework, version: str, options: ReadOptions
 
 
 def _read(source: SourceText, options: ReadOptions) -> _At:
-    """A file as one version reads it, and the defects that concern it."""
+    """A file read with the given options, with its recipe and the known defects that concern it."""
     config = require_run(config_of(source, options, path=source.name))
     return _At(config, {one.kind.code: one for one in defects_of_files([config], [source])})
 
@@ -201,6 +202,7 @@ def _has_value(row: Difference) -> bool:
 
 
 def _short_value(found: Found | None, language: Language) -> str:
+    """The value of a field as text in the language; `-` if there is none."""
     return "-" if found is None else in_both(str(found.value)).text(language)
 
 
@@ -210,7 +212,7 @@ def _print_heading(heading: str) -> None:
 
 
 def _list(found: Iterable[Diagnostic], language: Language) -> None:
-    """Findings one under the other."""
+    """Print the defects below each other, each with its code, severity and title."""
     colour = wants_colour()
     listed = list(found)
     for one in listed:

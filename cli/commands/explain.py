@@ -105,6 +105,7 @@ def _of_evidence(word: str, language: Language) -> Page | None:
 
 
 def _render_page(described: Page, form: str) -> Outgoing:
+    """The explanation of a rule as JSON, as Markdown, or as lines wrapped and coloured for a terminal."""
     if form == "json":
         answer = {
             "code": described.code,
@@ -160,6 +161,7 @@ def _print_rules(rows: Sequence[Mapping[str, Any]], language: Language) -> None:
 
 
 def _is_chosen(row: Mapping[str, Any], args: RulesArgs) -> bool:
+    """True if a row of the list of rules fits the codes and every option that filters the list."""
     return (
         (not args.files or any(str(row["code"]).startswith(word.upper()) for word in args.files))
         and (args.topic is None or _is_of_topic(row, args.topic))
@@ -200,6 +202,7 @@ def rule_records(language: Language) -> list[dict[str, Any]]:
 
 
 def _rule_record(code: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a rule in the list of rules, as JSON: name, severity, profiles, fields, frameworks and versions."""
     from ...rules.defects_listed_compiled import LISTED
     from ...rules.registry import rule
 
@@ -221,6 +224,7 @@ def _rule_record(code: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _reader_record(code: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """The row of a problem that a reader of files reports, as JSON with the same keys as that of a rule."""
     named = {_READERS[word] for source in entry["sources"] if (word := source.split()[0]) in _READERS}
     return {
         "code": code,

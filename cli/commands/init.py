@@ -175,6 +175,7 @@ class _Side:
 
     @staticmethod
     def _properties(one: Candidate, words: frozenset[str], alone: frozenset[str]) -> Iterator[tuple[object, ...]]:
+        """Properties that pairing compares: words of the path, sizes, stage, and the folder the file is alone in."""
         yield "length", len(words)
         yield "senses", words & _OTHER_SENSES
         yield "stage", _stage_of(one.path)
@@ -190,6 +191,7 @@ class _Side:
             yield "experts", one.sizes[_EXPERTS] == 0
 
     def _with(self, *key: object) -> int:
+        """The set of files, as bits, that have this property."""
         return self._sets.get(key, 0)
 
     def first_of(self, chosen: int) -> Alike:
@@ -262,13 +264,14 @@ def _are_other_stages(script: Candidate, yaml: Candidate) -> bool:
 
 
 def _sizes(script: Candidate, yaml: Candidate) -> tuple[int, int]:
-    """Numbers of equal and of different sizes among those that both files decide."""
+    """The number of equal and the number of different sizes, of those that both files decide."""
     both = [name for name in SIZES if name in script.sizes and name in yaml.sizes]
     equal = sum(script.sizes[name] == yaml.sizes[name] for name in both)
     return equal, len(both) - equal
 
 
 def _pairing_reasons(script: Candidate, yaml: Candidate, alone: frozenset[str]) -> tuple[Words, ...]:
+    """Reasons to pair a script with a YAML: equal sizes, common words in their paths, a folder of their own."""
     equal, other = _sizes(script, yaml)
     names = [word for word in dict.fromkeys(_path_words(yaml.path)) if word in script.words & yaml.words]
     found: list[Words] = []
@@ -347,6 +350,7 @@ def _candidates(folder: str, options: ReadOptions) -> tuple[list[Candidate], lis
 
 
 def _show_proposals(found: Proposals, counts: tuple[int, int, int], language: Language) -> None:
+    """Print the number of files found, the proposed pairs with reasons, and the files left without a partner."""
     scripts, yamls, others = counts
     print_line(say.found_in_the_tree(scripts=scripts, yamls=yamls, others=others).text(language))
     for pair in found.pairs:
@@ -376,7 +380,7 @@ def _reasons_text(reasons: Sequence[Words], language: Language) -> str:
 
 
 def _is_confirmed(target: str, language: Language) -> bool:
-    """The answer of whoever sits there; nobody there is no agreement."""
+    """True if the person at the terminal agrees to write the file; False if nobody can be asked."""
     if not sys.stdin.isatty():
         return False
     tell(say.write_it(path=os.path.normpath(target)).text(language))
@@ -384,6 +388,7 @@ def _is_confirmed(target: str, language: Language) -> bool:
 
 
 def _configuration_text(found: Proposals, profile: str | None, language: Language) -> str:
+    """Text of a new `accmap.toml` with the profile and the proposed pairs, each below its reasons as a comment."""
     version, dialect = default_target("mindformers")
     graph = written.dynamic_graph() if dialect == "dynamic" else written.static_graph()
     target = say.configuration_target(version=version, graph=graph)

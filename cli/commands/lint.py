@@ -48,6 +48,7 @@ def run(args: LintArgs) -> int:
 
 
 def _run(args: LintArgs) -> int:
+    """Find files and configuration, check, fix or annotate the files, and write the report; the exit code."""
     _require_sense(args)
     start = start_of(args.files, args.stdin_filename)
     # What a search finds, or git says, may be something else the next time.
@@ -112,7 +113,7 @@ def _find_files(args: LintArgs, *, searched: bool) -> Sequence[str]:
 
 
 def _tell_of_search(files: Sequence[str], report: Report, args: LintArgs, language: Language) -> None:
-    """Nothing found is said, and how files that stand side by side become pairs."""
+    """Say on stderr that no file was found, or that files of both frameworks stand there and no pair is configured."""
     frameworks = {basis.framework for _, basis in report.versions}
     if not files:
         said = say.no_file_changed(ref=args.since) if args.since else say.no_file_found()
@@ -124,7 +125,7 @@ def _tell_of_search(files: Sequence[str], report: Report, args: LintArgs, langua
 
 
 def _tell_of_unused(used: str | None, args: LintArgs, language: Language) -> None:
-    """A configuration that holds for some of the files alone is not used, and that is said."""
+    """Say on stderr that a configuration found for only some of the files was not used."""
     folders = folders_of(args.files, args.stdin_filename)
     places = configured_folders(folders) if len(folders) > 1 else []
     unused = {path for folder in places for path in configurations_in(folder)[:1]} - {used and os.path.abspath(used)}
@@ -135,6 +136,7 @@ def _tell_of_unused(used: str | None, args: LintArgs, language: Language) -> Non
 
 
 def _require_sense(args: LintArgs) -> None:
+    """Raise a UsageError for options that contradict each other or cannot be used on standard input."""
     require_jobs(args.jobs)
     if "-" in args.files and (args.fix or args.add_ignores):
         raise UsageError(say.standard_input_cannot_be_changed())
@@ -143,6 +145,7 @@ def _require_sense(args: LintArgs) -> None:
 
 
 def _lint_files(settings: Settings, files: Sequence[str], args: LintArgs, language: Language) -> Report:
+    """The report on the files, from several processes if there are many, or if `--jobs` says so."""
     settings = settings._replace(tries_fixes=len(files) <= _MOST_TRIED and args.format in _SHOWS_FIXES)
     jobs = args.jobs or (1 if settings.plugins else _processes(len(files)))
     with_subjects = args.format in _WITH_SUBJECTS
@@ -160,7 +163,7 @@ def _lint_files(settings: Settings, files: Sequence[str], args: LintArgs, langua
 
 
 def _write_report(report: Report, settings: Settings, args: LintArgs, language: Language) -> int:
-    """Write the report without what was accepted before, and remember it if it may be repeated."""
+    """Write the report without the findings of the baseline, cache the answer if possible, and give the exit code."""
     report = _against_baseline(report, settings.baseline(args.baseline), args)
     report = report._replace(shows_remarks=args.remarks, shows_all=args.all, quiet=args.quiet)
     text = render(report, args.format, language, statistics=args.statistics)
@@ -182,13 +185,14 @@ def _processes(files: int) -> int:
 
 
 def _close_diff(report: Report, language: Language) -> int:
-    """`--diff` has already been written; only what cannot be read counts, and is said beside it."""
+    """Print the files that could not be read, after a diff; the exit code, 0 if there are none."""
     for entry in report.unreadable:
         print_unreadable(UnreadableError(entry), language)
     return BROKEN if report.crashed else UNUSABLE if report.unreadable else FINE
 
 
 def _against_baseline(report: Report, path: str | None, args: LintArgs) -> Report:
+    """Remove accepted findings from a report; with `--write-baseline` all of them are written as accepted instead."""
     if args.write_baseline is not None:
         from ...rules.baseline import baseline_text
 
@@ -249,7 +253,7 @@ def _emit_report(text: Outgoing, args: LintArgs) -> None:
 
 
 def _replace(path: str, text: Outgoing, *, force: bool) -> None:
-    """A report is written anew by every run: the one of the last run is replaced, and nobody else's file."""
+    """Write a report file; UsageError if a file that is no earlier report is in its place, unless forced."""
     from ...schemas.border.file_output import write_text
     from ..lint_formats.overwrite_guard import is_ours
 
@@ -257,6 +261,7 @@ def _replace(path: str, text: Outgoing, *, force: bool) -> None:
 
 
 def _store_answer(text: str, code: int) -> None:
+    """Cache the output and exit code of this lint run if everything it read is known and the command line allows it."""
     from accmap import __version__
 
     from ..cache import cacheable, store

@@ -121,6 +121,7 @@ def _whole(key: str) -> str:
 
 
 def _line(row: ReportRow, names: list[str], language: Language, colour: bool) -> str:
+    """One row of the loss report as text: its weight, the names in both frameworks, and the reason."""
     word = _word(language)
     impact = word("model") if row.defines_model else term(row.impact, language)
     named = f" {', '.join(filter(None, names))}".rstrip()
@@ -129,6 +130,7 @@ def _line(row: ReportRow, names: list[str], language: Language, colour: bool) ->
 
 
 def _count(translation: Translation, language: Language) -> str:
+    """A line with the number of rows of each status, and of those resolved without any effect on numbers."""
     counts: dict[str, int] = {}
     silent = 0
     for row in translation.rows:
@@ -144,7 +146,7 @@ def _count(translation: Translation, language: Language) -> str:
 
 
 def _proofs(translation: Translation, language: Language) -> str:
-    """Count of exact rows that change numbers and that the real models have proved; others are exact by reading."""
+    """A line with the number of exact rows that change numbers, grouped by the kind of proof."""
     versions = translation.proved_versions
     held = [row for row in translation.rows if row.impact == "numerics" and row.status == "exact" and row.field]
     words = Counter(str(proof["words"]) for row in held if (proof := row.proof(versions, language)) is not None)
@@ -159,7 +161,7 @@ def _proofs(translation: Translation, language: Language) -> str:
 
 
 def _versions(translation: Translation, language: Language) -> str:
-    """Both versions, whether each was given, detected or assumed, and the graph that is written, with the reason."""
+    """A line with both versions, each with its origin, and the graph mode that is written."""
     basis = translation.recipe.basis
     target = Basis(translation.target_framework, translation.version, translation.version_origin)
     named = [entry.name(language) for entry in (basis, target) if entry is not None]
@@ -220,7 +222,7 @@ def _tell_defects(defects: Sequence[Diagnostic], language: Language) -> None:
 
 
 def _label(row: ReportRow) -> str:
-    """Name of a loss; a value that makes a run more than training has neither a field nor a key."""
+    """The name of a row in messages: its field, else its keys, else its value."""
     return row.field or ", ".join(row.source) or str(row.value)
 
 

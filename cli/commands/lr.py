@@ -63,7 +63,7 @@ def curves(
     all_steps: bool = False,
     log_shift: bool = False,
 ) -> Report:
-    """The curves of one file or two; UnreadableError or UndecidedError where one cannot be computed."""
+    """A report with the learning-rate curves of one or two files, the steps to show, and how two of them compare."""
     for config in configs:
         require_schedule(config)
     schedules = [schedule_of(config) for config in configs]
@@ -76,7 +76,7 @@ def curves(
 
 
 def verdict_of(report: Report) -> str | None:
-    """Verdict on two curves; None for one alone."""
+    """The word for the comparison of two curves; None if there is only one curve."""
     if report.comparison is None:
         return None
     return conclude(
@@ -85,7 +85,7 @@ def verdict_of(report: Report) -> str | None:
 
 
 def qualify_summary(report: Report) -> Report:
-    """A summary that begins with the verdict where the curves are equal only as far as they were compared."""
+    """The report with the verdict put before the summary where the curves were only compared in part."""
     verdict = word_of(verdict_of(report) or "", report.language)
     if verdict is None:
         return report
@@ -161,6 +161,7 @@ def _steps_to_show(curves: Sequence[Curve], steps: int, comparison: Comparison |
 
 
 def _nearest_equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
+    """The schedule of the other framework that comes closest to this curve; None where none can express it."""
     from ...mapper.schedule.comparison import nearest_megatron, nearest_mindformers
 
     try:
@@ -174,7 +175,7 @@ def _nearest_equivalent(schedule: Schedule, steps: int) -> Equivalent | None:
 
 
 def _describe_curve(schedule: Schedule, steps: int, language: Language) -> str:
-    """One curve in a sentence."""
+    """A sentence that describes one learning-rate schedule: its warmup, its decay and its end."""
     traits = schedule.traits
     word = say.page("lr", language)
     words = [word("schedule", type=schedule.type, steps=f"{steps:,}", peak=f"{traits.peak:g}")]
@@ -251,6 +252,7 @@ def to_json(report: Report) -> dict[str, object]:
 
 
 def _csv_table(report: Report) -> Outgoing:
+    """The curves as CSV: one row a step, one column a file, and the difference as a share of the peak."""
     names = ["step", *(f"lr_{series.letter.lower()}" for series in report.series)]
     comparison = report.comparison
     if comparison is not None:

@@ -101,6 +101,7 @@ def _check_step(step: int | None) -> None:
 
 
 def _print_pair(pair: Pair, language: Language) -> None:
+    """Print the step of the alignment with the fields it restores, and each change with both values and its reason."""
     colour, word = wants_colour(), usage.page("pair", language)
     if pair.alignment is not None:
         number, step = pair.alignment.number, pair.alignment.step

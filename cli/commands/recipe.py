@@ -46,6 +46,7 @@ def _print_answer(recipe: Recipe, reasons: Mapping[FieldName, Words], language: 
 
 
 def _print_recipe(recipe: Recipe, language: Language) -> None:
+    """Print the recipe by topic: each field with value and origin, then the keys that belong to no field."""
     colour = wants_colour()
     say(paint(recipe.file, "bold", colour), f"{recipe.framework} {recipe.version} ({recipe.dialect})")
     if recipe.basis is not None:
@@ -80,6 +81,7 @@ def _print_recipe(recipe: Recipe, language: Language) -> None:
 
 
 def _value_text(name: str, value: object, language: Language) -> str:
+    """The value of a field as text; a string as it is, anything else as JSON, computed results in the language."""
     import json
 
     value = json_value(value)  # type: ignore[arg-type]

@@ -173,6 +173,7 @@ def _file_extension(source: SourceText) -> str:
 
 
 def _read_content(source: SourceText, kind: str | None) -> _Read:
+    """The parsed content of a TOML, JSON or YAML file, with a function from a path in it to its place in the text."""
     if _is_toml(source, kind):
         inside = ("tool", "accmap") if os.path.basename(source.name) == "pyproject.toml" else ()
         return _Read(toml_table(source.name, source.text), toml_places(source, inside).get)
@@ -183,6 +184,7 @@ def _read_content(source: SourceText, kind: str | None) -> _Read:
 
 
 def _json_content(source: SourceText) -> Any:
+    """The parsed JSON; UsageError with line and column if it is not valid."""
     try:
         return json.loads(source.text)
     except json.JSONDecodeError as error:
@@ -214,7 +216,7 @@ def _keys_of(kind: str) -> set[str]:
 
 
 def _answer_of(keys: Any) -> str | None:
-    """The answer or baseline that most of the keys belong to, one that lacks none of its own before others."""
+    """The schema of an answer or a baseline that shares the most keys with the file; None if none does."""
     scores: dict[str, tuple[bool, int]] = {}
     for kind in (*SCHEMAS, "recipe"):
         required = set(schema_of(kind).get("required", ())) if kind not in _NOT_ANSWERS else set[str]()
@@ -225,7 +227,7 @@ def _answer_of(keys: Any) -> str | None:
 
 
 def _meanings(source: SourceText) -> list[Fault]:
-    """Faults of a configuration of the right shape: codes that do not exist, `extend` that leads nowhere."""
+    """Faults in a valid `accmap.toml` that a schema cannot see: unknown codes, an `extend` without a file."""
     try:
         find_configuration(
             "", lambda path: source.text if path == source.name else read_configuration(path), source.name
@@ -247,6 +249,7 @@ def _meanings(source: SourceText) -> list[Fault]:
 def _fault_lines(
     name: str, kind: str, found: Sequence[Fault], places: Sequence[Span | None], language: Language
 ) -> list[str]:
+    """A line for each fault with its place, then a line that counts them; one line alone if the file fits."""
     chinese, word = language == "zh", say.page("schema_check", language)
     lines = [
         f"{name}{'' if place is None else f':{place.line}:{place.column}'}{mark('colon', language)}"

@@ -43,7 +43,7 @@ class Place(NamedTuple):
 
 
 def nearest(path: Path, place: Callable[[Path], Place | None], *, of_key: bool) -> Span | None:
-    """The place of what a path names, or of the nearest thing around it that has one."""
+    """The place of the element a path names; if it has none, the place of the closest element around it."""
     for size in range(len(path), 0, -1):
         found = place(path[:size])
         if found is not None:
@@ -210,7 +210,7 @@ def dotted_path(path: Iterable[str | int]) -> str:
 
 
 def _causes(error: ValidationError) -> Iterator[ValidationError]:
-    """The errors that say most: of several alternatives that fail, what is wrong with the one that comes nearest."""
+    """The errors to show: of alternatives that all failed, those inside the alternative that fits best."""
     if not error.context or _asks_for_keys(error.validator_value):
         yield error
         return
@@ -247,6 +247,7 @@ def _is_of_kind(error: ValidationError) -> bool:
 
 
 def _faults_of(error: ValidationError) -> Iterator[Fault]:
+    """The faults, in accmap's own words, that one error of the JSON schema library stands for."""
     path = tuple(error.absolute_path)
     keyword = str(error.validator)
     limit: Any = error.validator_value
@@ -269,7 +270,7 @@ def _faults_of(error: ValidationError) -> Iterator[Fault]:
 
 
 def _fault_of_choices(error: ValidationError, path: tuple[str | int, ...]) -> Fault | None:
-    """The fault of a value that is none of several schemas; None if they say nothing of it."""
+    """One fault for a value that fits no alternative: the allowed kinds, words or keys; None if it is another case."""
     limit: Any = error.validator_value
     if _asks_for_keys(limit):
         listed = ", ".join(" + ".join(choice["required"]) for choice in limit)
@@ -286,6 +287,7 @@ def _fault_of_choices(error: ValidationError, path: tuple[str | int, ...]) -> Fa
 
 
 def _unknown_keys(error: ValidationError, path: tuple[str | int, ...]) -> Iterator[Fault]:
+    """A fault for each key that the schema does not have, with a similar key or the list of known ones."""
     schema: Mapping[str, Any] = error.schema  # type: ignore[assignment]
     known: Mapping[str, Any] = schema.get("properties", {})
     instance: Mapping[str, Any] = error.instance  # type: ignore[assignment]
@@ -301,6 +303,7 @@ def unknown_key(path: tuple[str | int, ...], owner: tuple[str | int, ...], name:
 
 
 def _kind_fault(path: tuple[str | int, ...], value: object, kinds: Iterable[Any]) -> Fault:
+    """The fault of a value of the wrong type; a number in quotes gets the hint to write it without them."""
     chosen = tuple(map(str, dict.fromkeys(kinds)))
     names = [_KINDS[kind]() if kind in _KINDS else kind for kind in chosen]
     hint: Words | str = ""
@@ -319,13 +322,14 @@ def _fault_with_words(path: tuple[str | int, ...], keyword: str, named: tuple[st
 
 
 def _fault_sentence(language: str, keyword: str, named: tuple[str | int, ...], said: Mapping[str, str]) -> str:
+    """The sentence of a fault in one language, from the texts of its keyword and the path it is about."""
     word: Callable[..., str] = say.page("fault", language)
     key = dotted_path(named) or word("whole")
     return word(keyword if keyword in _SAID else "other", key=key, keyword=keyword, **said)
 
 
 def _words(value: object, limit: Sequence[object]) -> str:
-    """The words that are allowed; of a long list those that begin like the given one."""
+    """The allowed values as a list in words; a long list is cut to those similar to the given value."""
     words = [_short_json(word) for word in limit]
     if len(words) <= _MOST_WORDS:
         return ", ".join(words)
@@ -439,7 +443,7 @@ def _is_unused(path: Path, settings: Mapping[str, Setting]) -> bool:
 def _members(
     schema: Mapping[str, Any], whole: Mapping[str, Any], value: Mapping[Any, Any]
 ) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The members that a mapping may have: of alternatives told apart by a key, those of the one that is named."""
+    """The keys, each with its schema, that a mapping may have, with those of the alternative that its type selects."""
     if "$ref" in schema:
         schema = whole["$defs"][str(schema["$ref"]).rpartition("/")[2]]
     yield from schema.get("properties", {}).items()

@@ -60,7 +60,7 @@ def summary_of(config: Config, language: Language) -> str:
 
 
 def _is_written(setting: Setting) -> bool:
-    """True if the file says it, even where the framework then overrules what it says."""
+    """True if the file itself gives the setting, even if the framework overrides the value."""
     return setting.origin == "explicit" or setting.raw is not None
 
 
@@ -99,6 +99,7 @@ class _Page:
         self._problems(self.config.problems)
 
     def _head(self) -> None:
+        """Print the file, its framework and version, the launch with its devices, and a summary of the network."""
         config = self.config
         say(self._paint(config.file, "bold"), f"{config.framework} {config.framework_version} ({config.dialect})")
         say(self._paint(config.basis.text(self.language), "dim"))
@@ -118,6 +119,7 @@ class _Page:
             say(told, *_own_words(other, launch))
 
     def _group(self, setting: Setting) -> str:
+        """The heading for a setting in the list: the argument group of Megatron-LM, or the section of the YAML."""
         if self.config.framework == "megatron":
             from ...schemas.megatron.forks import catalog, fork_of
 
@@ -132,6 +134,7 @@ class _Page:
         return section.partition("[")[0]
 
     def _values(self, group: str, members: Sequence[Setting]) -> None:
+        """Print the settings of one group as columns: name, value and origin."""
         say()
         say(self._paint(group, "bold"))
         keys = min(56, max(len(self._name(setting, group)) for setting in members))
@@ -149,6 +152,7 @@ class _Page:
         return key[len(group) + 1 :] if key.startswith(group + ".") else key
 
     def _value(self, setting: Setting) -> str:
+        """The value of a setting as text; an undecided one as its raw words with a remark."""
         if not setting.decided:
             raw = " ".join(setting.raw) if setting.raw else "?"
             return f"{raw} ({self._word('unset')})"
@@ -160,6 +164,7 @@ class _Page:
         return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
     def _note(self, setting: Setting) -> str:
+        """The origin of a value, its place, the settings it was derived from, and a remark if it is not accepted."""
         place = "" if setting.span is None else setting.span.at()
         origin = self._paint(term(setting.origin, self.language), _ORIGIN_STYLE[setting.origin])
         words = [origin, self._paint(place, "dim")]
@@ -171,6 +176,7 @@ class _Page:
         return " ".join(word for word in words if word)
 
     def _write_unresolved(self) -> None:
+        """Print the parts of the launch that could not be resolved, each with the reason and its place."""
         if not self.config.unresolved:
             return
         say()
@@ -180,6 +186,7 @@ class _Page:
             say(f"  {text}  {entry.why(self.language)}  {self._paint(entry.span.at(), 'dim')}")
 
     def _problems(self, problems: Sequence[Diagnostic]) -> None:
+        """Print the problems found while reading, each with place, severity, code and message."""
         if not problems:
             return
         say()
@@ -199,7 +206,7 @@ class _Page:
 
 
 def _own_words(other: Launch, chosen: Launch | None) -> tuple[str, ...]:
-    """Words in which another start of the same launch differs from the one that is shown."""
+    """The few words that tell another start of the same launch command from the one shown; empty if they are many."""
     if chosen is None or other.span != chosen.span or len(other.arguments) != len(chosen.arguments):
         return ()
     found: list[str] = []

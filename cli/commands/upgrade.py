@@ -122,7 +122,7 @@ def _require_places(args: UpgradeArgs, *, whole_folder: bool) -> None:
 
 
 def _target(args: UpgradeArgs, inner: str, file: str) -> str | None:
-    """The path to write to; None for standard output, and if nothing is written."""
+    """The path to write the upgraded text to; None if it goes to standard output or nothing is written."""
     if args.in_place:
         return file
     return args.output if args.directory is None else os.path.normpath(os.path.join(args.directory, inner))
@@ -188,7 +188,7 @@ def _answer(outcomes: Sequence[_Outcome], args: UpgradeArgs, *, whole_folder: bo
 
 
 def _write(outcomes: Sequence[_Outcome], args: UpgradeArgs) -> None:
-    """Put the new texts where the options say."""
+    """Write the new texts in place, to the output path, or to standard output, as the options say."""
     written = [one for one in outcomes if one.is_written and not args.check]
     if args.in_place:
         for one in written:
@@ -204,7 +204,7 @@ def _write(outcomes: Sequence[_Outcome], args: UpgradeArgs) -> None:
 
 
 def _close(outcome: _Outcome, args: UpgradeArgs, *, whole_folder: bool) -> int | None:
-    """Print the report of one file; its exit code."""
+    """Print the report of one file and give its exit code; None when whole folders are reported as a table."""
     if whole_folder and args.format == "text" and outcome.upgraded is not None:
         tell(f"--- {outcome.file}")
     if outcome.upgraded is None or outcome.config is None:
@@ -288,7 +288,7 @@ def _result(outcome: _Outcome, language: Language) -> str:
 
 
 def _remark(outcome: _Outcome) -> str:
-    """The table's remark on a file: its versions and its losses, or the reason why it is not upgraded."""
+    """The remark in the table of a folder: versions and number of losses, or the reason it was not upgraded."""
     if outcome.reason or outcome.upgraded is None or outcome.config is None:
         return outcome.reason.split("\n", 1)[0]
     translation = outcome.upgraded.translation

@@ -299,6 +299,7 @@ def findings_of(configs: Sequence[Config], sources: Sequence[SourceText]) -> Seq
 
 
 def _rules_about(found: Verification) -> tuple[str, ...]:
+    """Codes of the rules about the differing fields, else about those behind the divergence, the best match first."""
     from ...rules import registry
 
     differing = {entry.field for entry in (*found.differing, *found.suspected)}
@@ -314,6 +315,7 @@ def _rules_about(found: Verification) -> tuple[str, ...]:
 
 
 def _pair_of_configs(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
+    """Two configurations to run; one alone, or one against another version, is paired with itself."""
     from ...verifier.installations import missing_modules
 
     if len(configs) == 2 and not against:

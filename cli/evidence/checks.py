@@ -41,7 +41,7 @@ _NPY_STYLES = {"equal": "green", "close": "green", "different": "red", "undecide
 
 
 def run_npy(args: CheckNpyArgs) -> int:
-    """Compare and print."""
+    """Compare two arrays or two folders of them and print the result; 0 if they agree."""
     from ...evidence.answers_compiled import check_npy_json
     from ...evidence.array_check import Rules, check_files, verdict_of
 
@@ -63,6 +63,7 @@ def run_npy(args: CheckNpyArgs) -> int:
 
 
 def _npy_page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], language: Language) -> Outgoing:
+    """The result of comparing arrays as lines for a terminal: the verdict of each pair of files, details, a summary."""
     colour = wants_colour()
     word, told = say.page("check_npy", language), say.page("npy_verdict", language)
     lines: list[str] = []
@@ -83,6 +84,7 @@ def _npy_page(found: FilesCheck, verdict: str, apart: Sequence[dict[str, str]], 
 
 
 def _detail_lines(check: ArrayCheck, language: Language) -> list[str]:
+    """Lines on one pair of arrays: reasons, types and shapes, measured differences, first differing element."""
     word, reason = say.page("check_npy", language), say.page("npy_reason", language)
     why = map(reason, cast("Any", check.reasons))
     lines = [list_words(why, language, "semicolon")] if check.reasons else []
@@ -125,7 +127,7 @@ def _number_text(value: float | None) -> str:
 
 
 def run_scores(args: CheckScoresArgs) -> int:
-    """Compare and print."""
+    """Compare the scores of two evaluations and print the result; 0 if the difference is within the tolerance."""
     allowed = TOLERANCE if args.tolerance is None else args.tolerance
     if not 0 <= allowed <= 100:
         raise UsageError(say.tolerance_is_a_percentage_not(allowed=allowed))
@@ -153,7 +155,7 @@ def run_scores(args: CheckScoresArgs) -> int:
 
 
 def _setting_differences(found: ScoreCheck, reports: Sequence[Settings]) -> Iterator[Unseen]:
-    """The tasks among those compared of which the two reports say that they were not evaluated alike."""
+    """The compared tasks that the two reports evaluated with different settings, with both settings."""
     tasks = {ALONE, *(row.name.partition("/")[0] for row in found.rows)}
     for one in (*setting_differences(*reports), *found.other_metrics):
         if one.task.partition("/")[0] in tasks:
@@ -165,6 +167,7 @@ def _setting_differences(found: ScoreCheck, reports: Sequence[Settings]) -> Iter
 
 
 def _scores_page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], language: Language) -> Outgoing:
+    """The comparison of evaluation scores as lines: verdict, a row a task, tasks without a counterpart, notes."""
     word = say.page("check_scores", language)
     colour = wants_colour()
     limit = word("points", found.tolerance) if found.absolute else f"{found.tolerance:g}%"
@@ -188,7 +191,7 @@ def _scores_page(found: ScoreCheck, verdict: str, unseen: Sequence[Unseen], lang
 
 
 def _row_lines(found: ScoreCheck, language: Language, *, colour: bool) -> Iterator[str]:
-    """Each task, and the mean where there are several."""
+    """A line for each compared task with both scores and the difference, and a mean if there are several."""
     rows = [*found.rows, found.mean] if len(found.rows) > 1 else list(found.rows)
     broad = max(len(row.name) for row in rows)
     for row in rows:
@@ -226,6 +229,7 @@ def run_answers(args: CheckAnswersArgs) -> int:
 
 
 def _encoder(path: str) -> Callable[[str], list[int]]:
+    """A function from text to token ids; UsageError if the tokenizer's package is not installed."""
     tokenizer = open_tokenizer(path)
     if tokenizer.encode is None:
         raise UsageError(say.tokenizer_needs_package(package=tokenizer.package, path=path))
@@ -233,6 +237,7 @@ def _encoder(path: str) -> Callable[[str], list[int]]:
 
 
 def _answer_lines(found: AnswerCheck, language: Language) -> Iterator[str]:
+    """The comparison of two models' answers as lines: verdict, columns used, notes, and the differing answers."""
     word, colour = say.page("check_answers", language), wants_colour()
     alike = found.equal + found.alike
     told = {
@@ -280,7 +285,7 @@ _SHOWN = 12
 
 
 def run_tokenizers(args: CheckTokenizersArgs) -> int:
-    """Compare and print."""
+    """Compare two tokenizers and print the result; 0 if they give the same ids."""
     names = [
         name if is_tokenizer(name) else named_tokenizer(load(name, args.reading, args.stdin_filename))
         for name in args.files
@@ -296,6 +301,7 @@ def run_tokenizers(args: CheckTokenizersArgs) -> int:
 
 
 def _tokenizers_page(found: TokenizerPair, sides: Sequence[TokenizerFiles], language: Language) -> Outgoing:
+    """The comparison of two tokenizers as lines: verdict, file and vocabulary size of each, compared properties."""
     colour = wants_colour()
     tone = {"same": "green", "different": "red"}.get(found.verdict, "yellow")
     lines = [paint(_tokenizers_verdict(found.verdict, language), tone, colour)]
@@ -314,6 +320,7 @@ def _tokenizers_verdict(verdict: str, language: Language) -> str:
 
 
 def _tokenizer_row(row: Row, colour: bool) -> list[str]:
+    """One compared property of two tokenizers with a mark; if it differs, also the value of each side."""
     mark = paint("✓", "green", colour) if row.same else paint("✗", "red", colour)
     lines = [f"  {mark} {row.what}"]
     if not row.same:
@@ -324,7 +331,7 @@ def _tokenizer_row(row: Row, colour: bool) -> list[str]:
 
 
 def _parts(a: object, b: object) -> tuple[object, object]:
-    """Two lists of ids from where they part; other values as they are."""
+    """Two lists of ids cut to begin at the first difference; other values unchanged."""
     if not (isinstance(a, list) and isinstance(b, list)):
         return a, b  # pyright: ignore[reportUnknownVariableType]
     ones: list[int] = a  # pyright: ignore[reportUnknownVariableType]

@@ -36,7 +36,7 @@ def _require_counts(given: Mapping[str, int | None]) -> None:
 
 
 def run(args: DataCheckArgs) -> int:
-    """Check and print."""
+    """Check the data files against each other and the configurations, and print the result."""
     from ...evidence.data.check import check
     from ...evidence.data.dataset import SAMPLES, CheckOptions
     from ...evidence.data.indexed_file import MissingPackageError
@@ -82,7 +82,7 @@ def run(args: DataCheckArgs) -> int:
 def sort_inputs(
     files: Sequence[str], options: ReadOptions, stdin_name: str | None
 ) -> tuple[list[str], list[Config], list[UnreadableError]]:
-    """Prefixes of data, one or two configurations, and the files that cannot be read."""
+    """The command line's files sorted into data prefixes, configurations, and files that cannot be read."""
     from ...evidence.data.indexed_file import prefix_of
     from ...evidence.data.mindrecord import is_record
 
@@ -119,7 +119,7 @@ def _tokenizer(path: str | None, language: Language) -> dict[str, Any]:
 
 
 def missing_package_sentence(package: str, language: Language) -> str:
-    """That a package is not installed, and how it is."""
+    """The sentence that a package is not installed, with the command to install it."""
     return say.data_check_needs(package=package, command=install_command("evidence")).text(language)
 
 
@@ -166,6 +166,7 @@ class _Page:
         self.lines.append(text)
 
     def dataset(self, dataset: Answer) -> None:
+        """Add lines on one dataset: sequences and tokens, columns, lengths, range and counts of ids, round trip."""
         self.line(f"{dataset['prefix']}")
         counts = {key: f"{dataset[key]:,}" for key in ("sequences", "documents", "tokens")}
         self.line(f"  {self.word('shape', **counts, dtype=dataset['dtype'])}")
@@ -189,6 +190,7 @@ class _Page:
             self.line(f"  {self.word('trip', **dataset['round_trip'])}")
 
     def side(self, side: Answer) -> None:
+        """Add lines on the data of one configuration: samples, length, seed, split, and the weight of each dataset."""
         self.line(f"{side['file']}  {side['framework']} {side['framework_version']}")
         if side["samples"] is None or not side["data"]:
             return

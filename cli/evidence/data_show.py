@@ -60,7 +60,7 @@ def run(args: DataShowArgs) -> int:
 
 
 def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None) -> Answer:
-    """Samples that the sides feed their models in these steps, and the problems that prevent showing them."""
+    """The samples that each side feeds its model in these steps, compared, with the reasons for missing ones."""
     found = [_steps(side, step, count) for side in sides]
     shown = [None if isinstance(one, Diagnostic) else one for one in found]
     problems = [entry for side in sides for entry in side.problems]
@@ -69,7 +69,7 @@ def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None
 
 
 def _has_numpy(language: Language) -> bool:
-    """True if the data can be read here; what is missing is told."""
+    """True if numpy is installed; if not, say so on stderr."""
     from ...evidence.data.indexed_file import MissingPackageError, need_numpy
 
     try:
@@ -81,7 +81,7 @@ def _has_numpy(language: Language) -> bool:
 
 
 def _step_range(step: int | None, steps: int | None) -> tuple[int, int]:
-    """The first step and how many; UsageError where there is none such."""
+    """The first step and the number of steps to show; UsageError for a missing step or a number below one."""
     if step is None:
         raise UsageError(say.data_show_needs_a_step())
     count = 1 if steps is None else steps
@@ -92,7 +92,7 @@ def _step_range(step: int | None, steps: int | None) -> tuple[int, int]:
 
 
 def _steps(side: Side, first: int, count: int) -> list[Batch] | Diagnostic | None:
-    """The steps of one side, or why they cannot be shown; None where the side's own problems say so."""
+    """The batches of one side for these steps; a diagnostic where they cannot be read, None if already reported."""
     from ...evidence.data.check import batches
     from ...evidence.data.messages_compiled import say as told
     from ...evidence.data.plan import RefusedError
@@ -146,7 +146,7 @@ class Answer(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """`shown` of one side; of two, whether they are the same."""
+        """`shown` for one side; for two sides the word for how their samples compare."""
         if None in self.shown:
             return "undecided"
         if len(self.sides) == 1:
@@ -157,6 +157,8 @@ class Answer(NamedTuple):
 
 
 def _json_answer(answer: Answer, language: Language) -> dict[str, Any]:
+    """The samples of each side by step as JSON, with their text if a tokenizer was given."""
+
     def batch(one: Batch) -> dict[str, Any]:
         told = (
             data_fed_json(fed, text=None if answer.tokenizer is None else answer.tokenizer.text(fed.ids))
@@ -172,6 +174,7 @@ def _json_answer(answer: Answer, language: Language) -> dict[str, Any]:
 
 
 def _batch_lines(answer: Answer, language: Language, *, whole: bool) -> Iterator[str]:
+    """The verdict, the parts not compared, and each side's samples by step, as lines; shortened unless `whole`."""
     from ...evidence.data.messages_compiled import say as told
 
     first, last, file = answer.first, answer.first + answer.length - 1, answer.sides[0].plan.file
@@ -206,6 +209,7 @@ def _batch_lines(answer: Answer, language: Language, *, whole: bool) -> Iterator
 
 
 def _sample_lines(fed: Fed, tokenizer: Tokenizer | None, language: Language, *, whole: bool) -> Iterator[str]:
+    """One sample as lines: its number, the sequences it was cut from, its ids, and its text if there is a tokenizer."""
     from ...evidence.data.agreement import piece_of
     from ...evidence.data.messages_compiled import say as told
 

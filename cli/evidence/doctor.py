@@ -105,7 +105,7 @@ def _list_defects(known: Mapping[str, Mapping[str, Any]], language: Language) ->
 
 
 def _sides(configs: Sequence[Config]) -> list[str]:
-    """The frameworks that are asked about: those of the files, or both; UsageError for two files of one."""
+    """The frameworks to check: those of the given files, else both; UsageError for two files of one framework."""
     named = [config.framework for config in configs]
     if len(set(named)) < len(named):
         side = named[0]
@@ -131,6 +131,7 @@ def _rules(configs: Sequence[Config], sources: Sequence[SourceText]) -> tuple[Di
 
 
 def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
+    """Print the package versions that a framework version was released with, needs or refers to, and their source."""
     word = usage.page("doctor", language)
     parts = ((word("with"), belongs.exact), (word("needs"), belongs.needs), (word("reference"), belongs.reference))
     for label, values in parts:
@@ -143,6 +144,7 @@ def _say_set(belongs: VersionSet, language: Language, colour: bool) -> None:
 def _print_findings(
     here: Sequence[Installed], sets: Sequence[VersionSet], findings: Sequence[Diagnostic], language: Language
 ) -> None:
+    """Print the installed packages, the sets of versions they are compared with, and what does not fit."""
     colour = wants_colour()
 
     word = usage.page("doctor", language)

@@ -152,6 +152,7 @@ class Answer(NamedTuple):
 
 
 def _dump_answer(a: str, b: str, chosen: _Chosen, judge: Judge, configs: Configs) -> Answer:
+    """The comparison of two dumps, every common step and rank, with the parts that were not compared."""
     from ...evidence.dump.compare_names import read_mapping
     from ...evidence.dump.records import find_places
 
@@ -245,6 +246,7 @@ def _places_text(places: Sequence[Place]) -> str:
 
 
 def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
+    """The answer for a table of msprobe: of a comparison its divergence, of an accuracy precheck the failing APIs."""
     from ...evidence.dump.tables import Table, read_table
 
     if os.path.isdir(path):
@@ -257,6 +259,7 @@ def _table_answer(path: str, judge: Judge, configs: Configs) -> Answer:
 
 
 def _render_answer(answer: Answer, format: str, language: Language, *, everything: bool, to_file: bool) -> Outgoing:  # noqa: A002
+    """The answer as JSON, as CSV, or as a document in a text format or HTML."""
     if format == "json":
         return json_text(dump_compare_json(answer, language), default=list)
     if format == "csv":
@@ -511,6 +514,7 @@ def _field_text(row: _Json) -> str:
 
 
 def _tensor_line(tensor: _Json, word: DumpCompareWords, language: Language) -> str:
+    """One differing tensor as text: name, reason, errors, shares within tolerance, shapes and types."""
     name = tensor["tensor"] if tensor["tensor"] == tensor["partner"] else f"{tensor['tensor']} | {tensor['partner']}"
     why = tensor["why"]
     parts = [f"{name}: {usage.page('dump_reason', language)(why) if why in _REASONS else why}"]

@@ -81,6 +81,7 @@ def _spans(option: str, text: str) -> tuple[Span, ...]:
 
 
 def _page(plan: Plan, language: Language) -> None:
+    """Print the problems of the plan, or else the environment variables and commands that make the dump."""
     colour = wants_colour()
     word = usage.page("dump_config", language)
     for found in plan.findings:

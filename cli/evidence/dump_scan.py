@@ -76,6 +76,7 @@ def _scan_ranks(name: str, step: int | None, rank: int | None, jobs: int | None)
 
 
 def _unreadable_parts(scans: Sequence[Scan]) -> list[Unseen]:
+    """For each step and rank, the tensors that could not be read or have no statistics."""
     found: list[Unseen] = []
     for one in scans:
         place = f"step {one.tree.step} rank {one.tree.rank}"

@@ -100,7 +100,7 @@ def _sort_inputs(
 
 
 def _grounds(count: int, steps: int | None, shift: int, weights: Sequence[str]) -> Grounds:
-    """Knowledge from beside the logs; UsageError for options that do not fit them."""
+    """The known step count, offset and weights that a comparison of logs may use; UsageError if they do not fit."""
     if steps is not None and steps < 1:
         raise counts_from_one("--steps", steps)
     if len(weights) not in (0, 2) or (weights and count != 2):
@@ -125,7 +125,7 @@ def _configuration(name: str, options: ReadOptions) -> tuple[Config, SourceText]
 
 
 def _recipes_and_defects(read: Sequence[tuple[Config, SourceText]]) -> tuple[list[Recipe], Sequence[Diagnostic]]:
-    """The recipes of configurations and the defects that they meet; whoever gives none does not wait for the rules."""
+    """The recipes of the configurations given beside the logs, and the known defects that concern them."""
     from ...mapper.recipe.reading import recipe_of
     from ..reference.known_defects import defects_of_files
 
@@ -134,7 +134,7 @@ def _recipes_and_defects(read: Sequence[tuple[Config, SourceText]]) -> tuple[lis
 
 
 def _follow(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str], language: Language) -> int:
-    """Answer anew whenever a log has grown, until interrupted; the exit code is that of the last answer."""
+    """Print the answer again whenever a log grows, until interrupted; the exit code of the last answer."""
     from time import sleep
 
     from ...evidence.logs.log_reader import FollowedLog
@@ -154,6 +154,7 @@ def _follow(answer: Callable[[Callable[[str], Run]], int], names: Sequence[str],
 def _answer_once(
     answer: Callable[[Callable[[str], Run]], int], logs: dict[str, FollowedLog], language: Language, code: int
 ) -> int:
+    """Clear the screen and print the answer on the logs as they are now; its exit code, or `code` if one is empty."""
     found: dict[str, Run] = {}
     try:
         for name, log in logs.items():
@@ -185,7 +186,7 @@ def render(report: Report, form: str, *, to_file: bool = False) -> Outgoing:
 
 
 def evidence_of_settings(read: Sequence[tuple[Config, SourceText]], recipes: Sequence[Recipe]) -> Settings:
-    """The settings of two runs that make their numbers differ: of a pair by the rules, of one framework by its fields.
+    """The configuration differences that can explain different numbers in two logs.
 
     A log shows what moves its numbers by more than its limits. A rotary base of 100 moves the first loss of a small
     model by less than bfloat16 does, and the decay of the second moment moves nothing before the third step. A setting
@@ -205,7 +206,7 @@ def evidence_of_settings(read: Sequence[tuple[Config, SourceText]], recipes: Seq
 
 
 def _by_rules(sides: dict[str, Side], rows: Sequence[Difference]) -> tuple[list[Words], list[Words]]:
-    """The errors that change numbers, those that follow from another one being that one; and the open differences.
+    """Lines on differences that the rules report between two configurations: the errors, and the undecided fields.
 
     A difference that one side alone decides is judged by the rules.
     """
@@ -232,7 +233,7 @@ def _by_rules(sides: dict[str, Side], rows: Sequence[Difference]) -> tuple[list[
 
 
 def _by_fields(rows: Sequence[Difference]) -> tuple[list[Words], list[Words]]:
-    """Lines on known fields that differ; and on the open differences, with the keys that no table knows."""
+    """Lines on fields that differ between two files of one framework: the decided ones, and the open ones."""
     apart: list[Words] = []
     unknown: list[Words] = []
     for row in rows:
@@ -242,7 +243,7 @@ def _by_fields(rows: Sequence[Difference]) -> tuple[list[Words], list[Words]]:
 
 
 def _row_words(row: Difference) -> Words:
-    """A field, or a key that has none, with the value of either run: `?` is not known from the files."""
+    """The name of a differing field or key with both values; `?` for a value that the files do not decide."""
     key = next((side.key for side in (row.a, row.b) if side is not None and side.key), "")
     values = ("-" if side is None else side.value if side.decided else "?" for side in (row.a, row.b))
     return verbatim(f"{row.field or key}: {' | '.join(map(str, values))}")

@@ -30,7 +30,7 @@ _TONES: dict[str, Tone] = {"match": "good", "mismatch": "bad", "pass": "good", "
 
 
 def logs_document(report: Report, language: Language) -> Document:
-    """The whole answer."""
+    """The comparison of the logs as a document."""
     names = " · ".join(dict.fromkeys(run.name.rstrip("/").rpartition("/")[2] for run in report.runs))
     return Document(f"{_words(language)('title')}: {names}", language, list(logs_parts(report, language)))
 
@@ -59,7 +59,7 @@ def logs_parts(report: Report, language: Language) -> Iterator[Part]:
 
 
 def _run_summary(report: Report, run: Run, language: Language) -> str:
-    """The framework of a run, its steps and, of a run alone, its last loss."""
+    """A line on a run: framework and steps; for a run alone also its last loss."""
     word = _words(language)
     words = [
         TITLES[run.framework] + (f" ({run.dialect})" if run.dialect else "") if run.framework in TITLES else run.dialect
@@ -121,7 +121,7 @@ def _column(run: Run, name: str, letter: str, index: int) -> Curve:
 
 
 def thin_curves(curves: Sequence[Curve], most: int) -> list[Curve]:
-    """The curves at the steps of their extremes: where one has a point, each that knows the step has one."""
+    """The curves reduced to about `most` steps, keeping the extremes; all of them have points at the same steps."""
     share = most // max(1, len(curves))
     kept = {curve.steps[row] for curve in curves for row in thin_rows(curve.values, share)}
     found: list[Curve] = []
@@ -133,7 +133,7 @@ def thin_curves(curves: Sequence[Curve], most: int) -> list[Curve]:
 
 
 def _flags(report: Report) -> list[int]:
-    """Steps where two losses part, or a run has a value that is not a number."""
+    """The steps to mark in the charts: where two losses diverge, or a value is not a number."""
     flags = {steps[0] for run in report.runs if (steps := run.bad_steps)}
     for comparison in report.comparisons:
         loss, departure = comparison.aligned.loss, comparison.verdict.departure
@@ -152,6 +152,7 @@ def _judgement(report: Report, language: Language) -> Iterator[Table]:
 
 
 def _criteria_table(criteria: Sequence[Criterion], title_of_pair: str, language: Language) -> Table:
+    """The criteria of a comparison as a table: status, criterion, and what was found."""
     word, status = _words(language), say.page("criterion", language)
     rows = [
         Row(
@@ -166,6 +167,7 @@ def _criteria_table(criteria: Sequence[Criterion], title_of_pair: str, language:
 
 
 def _norm_tables(report: Report, language: Language) -> Iterator[Table]:
+    """For each comparison, a table of the parameters whose norms differ the most."""
     word = _words(language)
     for comparison in report.comparisons:
         rows = sorted(comparison.norms.rows, key=lambda row: -row.relative)[:_MOST_NORMS]
@@ -176,6 +178,7 @@ def _norm_tables(report: Report, language: Language) -> Iterator[Table]:
 
 
 def _lists(report: Report, language: Language) -> Iterator[Section]:
+    """Folded sections with the notes, the known defects and the problems of the logs; empty ones are left out."""
     notes = [
         (f"{report.letter(comparison.b)}: " if len(report.runs) > 2 else "") + one.text(language)
         for comparison in report.comparisons

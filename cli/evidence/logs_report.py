@@ -98,6 +98,7 @@ def to_csv(report: Report) -> Outgoing:
 
 
 def _rows(report: Report) -> Iterator[Sequence[object]]:
+    """The header and one row a step and comparison: loss, gradient norm and learning rate of both runs."""
     yield "run", "step", "window", "loss_a", "loss_b", "difference", "relative", "norm_a", "norm_b", "lr_a", "lr_b"
     for comparison in report.comparisons:
         aligned = comparison.aligned

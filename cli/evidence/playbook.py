@@ -153,7 +153,7 @@ def previous_checksums(directory: str, plan: Plan) -> Mapping[str, str] | None:
 
 
 def can_overwrite(texts: Mapping[str, str], directory: str, before: Mapping[str, str] | None) -> bool:
-    """True if every file that stands there is as it was written, or already as it is to be."""
+    """True if every file in the directory is unchanged since it was written, or already has the new text."""
     if before is None:
         return False
     for name, text in texts.items():
@@ -178,12 +178,13 @@ def with_ticks(texts: Mapping[str, str], directory: str) -> dict[str, str]:
 
 
 def _read_existing(path: str) -> bytes:
-    """A file of the playbook's own, which may be written over."""
+    """The content of a file that the playbook may overwrite; it refuses anything that is not a plain file."""
     with open_regular(path, remember=False) as stream:
         return stream.read()
 
 
 def _open(text: str) -> str:
+    """A checklist with every tick box emptied."""
     return re.sub(r"\[[ xX]\]", "[ ]", text)
 
 
@@ -239,7 +240,7 @@ def _write_inference(args: PlaybookArgs, configs: Sequence[Config], directory: s
 
 
 def _pair(args: PlaybookArgs) -> tuple[list[Config], str]:
-    """The files, read, and the directory; UsageError where a playbook cannot be made of them or there."""
+    """The configurations of the two files and the directory to write to; UsageError if they do not fit."""
     directory, options = args.directory, args.reading
     if directory is None:
         raise UsageError(usage.playbook_needs_the_directory_to())
@@ -276,6 +277,7 @@ def _plan_and_files(
 
 
 def _tell(directory: str, written: list[str], plan: Plan, form: str, language: Language) -> None:
+    """Print the number of files written and the settings to fill in; with JSON the files and the checks."""
     stand_ins = plan.layout.settings.stand_ins
     if form == "json":
         checks = [
@@ -294,7 +296,7 @@ def _tell(directory: str, written: list[str], plan: Plan, form: str, language: L
 
 
 def _names(by_framework: dict[str, Config], directory: str) -> Names:
-    """The pair's files from inside the directory; a side that was not given is written there."""
+    """The paths of the pair's files as seen from the directory; for a missing side the file that will be written."""
     names = {name: _no_option(os.path.relpath(config.file, directory)) for name, config in by_framework.items()}
     source = names.get("megatron", names.get("mindformers", ""))
     for name in list(names):
@@ -319,7 +321,7 @@ def _target_words(by_framework: Mapping[str, Config], options: ReadOptions) -> t
 
 
 def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: str) -> None:
-    """Run the table's own commands in `made`, where the pair stands under the names it will have."""
+    """Run the accmap commands that the plan lists, in the folder `made`, with the pair under its final names."""
     here = {plan.names.megatron: by_framework.get("megatron"), plan.names.mindformers: by_framework.get("mindformers")}
     absolute = {name: os.path.abspath(config.file) for name, config in here.items() if config is not None}
     for name in (name for name, config in here.items() if config is None):
@@ -345,6 +347,7 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
 
 
 def _accmap(words: Sequence[str], folder: str) -> str:
+    """The output of an accmap command run in a folder; UsageError if it could not run."""
     os.makedirs(os.path.join(folder, "configuration"), exist_ok=True)
     done = subprocess.run(
         module_command("accmap", *words), cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False
@@ -404,13 +407,14 @@ def plan_in(directory: str) -> Plan:
 
 
 def verdict_of(standings: Sequence[CheckState]) -> str:
-    """Passed is said of a book whose every check has passed that must; one that waits is still open."""
+    """The verdict on all checks: `passed` only if every required check has passed."""
     wrong = any(found.state in ("failed", "unusable") for found in standings)
     passed = sum(found.state == "passed" for found in standings)
     return conclude("passed", "failed", wrong=wrong, compared=passed, unseen=_open_checks(standings))
 
 
 def _open_checks(standings: Sequence[CheckState]) -> list[Unseen]:
+    """The required checks that are not decided yet, each with the reason."""
     return [
         Unseen(
             f"{found.stage.id}/{found.check.id}",
@@ -422,7 +426,7 @@ def _open_checks(standings: Sequence[CheckState]) -> list[Unseen]:
 
 
 def judge(found: CheckState, directory: str, language: Language) -> CheckState:
-    """A check whose files are there, judged by its command."""
+    """The state of a check whose files exist: run its command and read the exit code."""
     if found.state != "ready":
         return found
     command = module_command("accmap", *found.check.judge, "--lang", language)
@@ -439,7 +443,7 @@ def _without_evidence(language: Language) -> tuple[str, ...]:
 
 
 def _reason(said: Sequence[str], command: str) -> str:
-    """The line of a command's answer that says best why a check has not passed."""
+    """The line of a command's output that best explains why a check has not passed."""
     if command == "lr":
         return _sentences(said)
     if command in _VERDICT_FIRST:
@@ -493,7 +497,7 @@ def _detail(found: CheckState, language: Language) -> str:
 
 
 def _item(message: str, language: Language) -> str:
-    """An item of the checklist: the guide names it in English, and a reader of Chinese is told what it asks."""
+    """A line for an item of the alignment guide; in Chinese with the meaning of its English name."""
     from ..lint_formats.checklist import checklist_rows
 
     name = message.partition(" ")[0]
@@ -512,7 +516,7 @@ def _steps(found: CheckState, language: Language) -> list[str]:
 
 
 def standings_json(directory: str, standings: Sequence[CheckState], language: Language) -> dict[str, object]:
-    """The same as the contract's JSON."""
+    """The state of every check as JSON."""
     following = next_of(list(standings))
     return {
         "directory": directory,
@@ -574,7 +578,7 @@ class _Worker:
         self.launch: Action | None = None
 
     def work(self) -> None:
-        """Every check up to the first that has not passed or has to be launched; the others as their files are."""
+        """Run the checks in order up to the first that fails or needs a launch; judge later ones by their files."""
         checks = [(stage, check) for stage in self.plan.stages for check in stage.checks]
         for number, (stage, check) in enumerate(checks, 1):
             if self.stopped is not None:
@@ -592,7 +596,7 @@ class _Worker:
         return stand(self.plan, stage, check, self.directory, self.language)
 
     def _do(self, stage: Stage, check: Check) -> Action | None:
-        """Run the commands of a check whose products are missing; the launch that has to come first, if one does."""
+        """Run the commands of a check whose output files are missing; the action to launch by hand first, if any."""
         # An answer that is older than the pair, or that could not be found out, is asked for anew.
         again = bool(outdated_file(self.plan, check, self.directory))
         again |= check.answer is not None and self._now(stage, check).state == "waiting"
@@ -607,7 +611,7 @@ class _Worker:
         return None
 
     def _run(self, check: Check, action: Action) -> bool:
-        """True if a command has made what it should."""
+        """Run the command of an action; True if it produced the expected files."""
         tell(usage.run_does(command=command_line(action.words)).text(self.language))
         command = module_command("accmap", *action.words, "--lang", self.language)
         code = subprocess.run(command, cwd=self.directory, stdout=subprocess.DEVNULL, check=False).returncode

@@ -97,6 +97,7 @@ def _checkpoints(
     output: str | None = None,
     force: bool = False,
 ) -> int:
+    """Compare the weights and print or write the result; 0 if all are equal."""
     found, findings = _compare(names, configs, options, tolerance)
     for diagnostic in findings:
         tell(f"{diagnostic.file}: {diagnostic.kind.code} {diagnostic.message(language)}")
@@ -122,6 +123,7 @@ def compared_weights(
 def _compare(
     names: Sequence[str], configs: Sequence[Config], options: ReadOptions, tolerance: float
 ) -> tuple[Check, list[Diagnostic]]:
+    """The comparison of two checkpoints, or of one with what a configuration expects, and the findings on them."""
     from ...evidence.weights.comparison import compare_checkpoints, compare_with_configuration
     from ...evidence.weights.opening import open_checkpoint
     from ...evidence.weights.target_files import MANIFEST, check_manifest
@@ -216,6 +218,7 @@ def _uncompared_parts(found: Check) -> list[Unseen]:
 
 
 def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) -> dict[str, Any]:
+    """The comparison as JSON: rows, number of rows by status, findings, verdict, and what was not compared."""
     return {
         "a": found.a,
         "b": found.b,

@@ -280,6 +280,7 @@ def _plan_answer(
     problems: Sequence[Diagnostic],
     language: Language,
 ) -> dict[str, object]:
+    """The plan of a conversion as JSON: files, bytes to read and write, memory, time, and problems."""
     from ...evidence.weights.conversion import eight_bit_tensors
 
     made = None if plan is None else eight_bit_tensors(request, plan.model)
@@ -322,6 +323,7 @@ _LISTED = 20
 
 
 def _plan_page(plan: Plan, estimate: Estimate, request: Request, language: Language, *, is_given: bool) -> None:
+    """Print the plan of a conversion: files with sizes, free space, memory and estimated time."""
     word = usage.page("weights_convert", language)
     say(f"{plan.checkpoint.framework} {plan.checkpoint.form} → {plan.target} {request.output}")
     tensors = sum(count for _, count, _ in estimate.files)
@@ -390,6 +392,7 @@ def _complain(diagnostic: Diagnostic, language: Language) -> None:
 
 
 def _answer(done: Conversion, output: str, language: Language) -> dict[str, object]:
+    """The finished conversion as JSON: source, target, files, types, and what was left out."""
     return {
         "source": {"framework": done.source, "form": done.form, "iteration": done.iteration},
         "target": {"framework": done.target, "form": done.target_form, "directory": output},
@@ -409,6 +412,7 @@ def _answer(done: Conversion, output: str, language: Language) -> dict[str, obje
 
 
 def _beside_json(beside: Mapping[Beside, Amount], language: Language) -> list[dict[str, object]]:
+    """Tensors that were left out, by kind: their number, bytes, and the effect of leaving them out."""
     return [
         {
             "what": what.zh if language == "zh" else what.en,
@@ -435,6 +439,7 @@ def _print_beside(beside: Mapping[Beside, Amount], language: Language) -> None:
 
 
 def _page(done: Conversion, output: str, language: Language) -> None:
+    """Print the result of a conversion and the way to load it in the target framework."""
     word = usage.page("weights_convert", language)
     iteration = "" if done.iteration is None else f" {done.iteration}"
     say(f"{done.source} {done.form}{iteration} → {done.target} {output}")

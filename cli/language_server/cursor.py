@@ -173,6 +173,7 @@ def _key_at(side: Side, line: int, column: int) -> tuple[str | None, Span | None
 
 
 def _node_at(path: str, node: Node | None, line: int, column: int) -> tuple[str, Span] | None:
+    """The path and span of the YAML key under the cursor, searched below a node; None if there is none."""
     for key, below in () if node is None else node.items.items():
         place = f"{path}.{key}" if path else str(key)
         if below.key_span is not None and _holds(below.key_span, line, column):
@@ -209,6 +210,7 @@ def _fields_of(side: Side, key: str) -> list[FieldName]:
 
 
 def _value(side: Side, name: FieldName, language: Language) -> str:
+    """A line with the value of a field on one side and its origin, for hover text."""
     field = side.field(name)
     framework = "Megatron-LM" if side.framework == "megatron" else "MindSpore Transformers"
     if field is None:
@@ -220,6 +222,7 @@ def _value(side: Side, name: FieldName, language: Language) -> str:
 
 
 def _flags(config: Config | None, before: str) -> Iterator[Choice]:
+    """Completions at the cursor in a script: flags of Megatron-LM, or the choices of the flag before it."""
     known = catalog(DEFAULT_VERSION) if config is None else catalog(config.framework_version, fork_of(config))
     value = _VALUE_BEGUN.search(before)
     if value is not None:
@@ -242,6 +245,7 @@ def _argument_detail(fact: ArgumentFact) -> str:
 
 
 def _keys(source: SourceText, config: Config | None, line: int, before: str) -> Iterator[Choice]:
+    """Completions at the cursor in a YAML: keys of the section that are not there yet."""
     begun = _KEY_BEGUN.match(before)
     if begun is None:
         return

@@ -50,20 +50,20 @@ class OpenFiles:
         """What was checked last with its fixes tried, and the report of that."""
 
     def put(self, path: str, text: str) -> None:
-        """Take a file as the editor has it now."""
+        """Store the text of a file as it is in the editor now."""
         known = self._texts.get(path)
         if known is None or known.text != text:
             self._texts[path] = SourceText(path, text)
 
     def take_away(self, path: str) -> set[str]:
-        """Forget a file that was closed; the files of which there was something to say for its sake."""
+        """Forget a closed file; the paths of the files whose findings may change by that."""
         self._texts.pop(path, None)
         self._last.pop(path, None)
         gone = self._checked.pop(path, None)
         return set() if gone is None else gone.reported_files
 
     def check(self, paths: Iterable[str] | None = None) -> set[str]:
-        """Lint open files, all of them unless some are named, with those that they are the partner of.
+        """Lint open files with their partners; the paths of the files whose findings may have changed.
 
         The answer are the files whose findings may be others now.
         """
@@ -122,7 +122,7 @@ class OpenFiles:
         return None
 
     def last_read(self, path: str) -> Config | None:
-        """An open file's values when it could be read last: while a line is typed it often cannot."""
+        """The values of an open file from the last time it could be read."""
         return self._last.get(path)
 
     def fixed_texts(self, path: str) -> Mapping[str, str]:
@@ -143,7 +143,7 @@ class OpenFiles:
         return {name: after[name].text for name, source in known.items() if after[name].text != source.text}
 
     def _group(self, path: str) -> tuple[tuple[str, ...], Reader, Configuration]:
-        """A file with its configured partner, or with the one other training file that is open beside it."""
+        """The files to lint together with a file: its configured partner, or the one other open training file."""
         reader = Reader(texts=self._texts, encoding=self._options.encoding)
         found = find_configuration(path, confine=self._options.confine is not None)
         partner = found.partner(path)
@@ -170,6 +170,6 @@ class OpenFiles:
     def _report(
         self, group: tuple[str, ...], reader: Reader, configuration: Configuration, *, tries_fixes: bool = False
     ) -> Report:
-        """The findings; while a person types no fix is tried, which takes as long as several runs."""
+        """The lint report on a group of files; while the text is being typed no fixes are tried."""
         settings = settings_of(configuration, self._options, self._profile, (), ())
         return lint(settings._replace(tries_fixes=tries_fixes), group, reader, with_subjects=True)

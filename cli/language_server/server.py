@@ -157,6 +157,7 @@ class _Editor:
         self._uris.pop(path, None)
 
     def _take(self, uri: str) -> str | None:
+        """Store the text of an open document for linting, a huge one as empty; its path, or None if it is not open."""
         path = _path(uri)
         if path is None or uri not in self.server.workspace.text_documents:
             return None
@@ -173,7 +174,7 @@ class _Editor:
         self._check(waiting)
 
     def _check(self, paths: Iterable[str] | None) -> None:
-        """Lint, and say what is other than before; what an editor has open never ends the server."""
+        """Lint the files with these paths and send changed findings to the editor; an error is reported, not raised."""
         try:
             for file in sorted(self.files.check(paths)):
                 self._publish(file)
@@ -186,7 +187,7 @@ class _Editor:
             self._tell(say.bug_in_accmap(name=type(error).__name__).text(self.language).removeprefix("accmap: "))
 
     def _tell(self, message: str) -> None:
-        """Say why nothing can be looked at, once and not at every keystroke."""
+        """Show an error message in the editor, once until another one comes."""
         if message != self._told:
             self._told = message
             self.server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, f"accmap: {message}"))
@@ -208,7 +209,7 @@ class _Editor:
             self.server.workspace_inlay_hint_refresh(None)
 
     def _diagnostic(self, file: str, entry: Diagnostic, followers: Sequence[Diagnostic]) -> lsp.Diagnostic:
-        """A finding; those that follow from it in the same file are places of it, not findings of their own."""
+        """A finding in the form of the protocol; findings that follow from it become its related places."""
         related = [
             lsp.DiagnosticRelatedInformation(self._location(one.file, one.span), one.zh if self._zh else one.en)
             for one in entry.related
@@ -231,7 +232,7 @@ class _Editor:
         )
 
     def _message(self, entry: Diagnostic, followers: Sequence[Diagnostic]) -> str:
-        """The sentence of a finding, and a line with the codes of those that follow from it."""
+        """The text of a finding with the codes of the findings that follow from it."""
         if not followers:
             return entry.sentences(self.language)
         codes = ", ".join(dict.fromkeys([one.kind.code for one in followers]))
@@ -239,7 +240,7 @@ class _Editor:
         return f"{entry.sentences(self.language)}\n{counted}{in_brackets(codes, self.language)}"
 
     def actions(self, asked: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        """The fixes of what is found in a range, and that of all that can be mended safely."""
+        """The code actions for a range: the fixes of its findings, and one that applies every safe fix."""
         path, wanted = _path(asked.text_document.uri), asked.context.only
         if path is None:
             return []
@@ -300,7 +301,7 @@ class _Editor:
         return lsp.Hover(held, None if span is None else self._range(place[0], span))
 
     def definition(self, asked: lsp.DefinitionParams) -> lsp.Location | None:
-        """Lead from a setting to the line of the partner that decides it."""
+        """The place in the partner file that decides the setting under the cursor."""
         place = self._place(asked.text_document.uri, asked.position)
         found = None if place is None else partner_place(self.files, *place)
         return None if found is None else self._location(*found)
@@ -335,7 +336,7 @@ class _Editor:
         return items
 
     def resolve(self, item: lsp.CompletionItem) -> lsp.CompletionItem:
-        """The same with what the tables say of it."""
+        """The completion item with the explanation of its name added."""
         told = word_text(item.data, self.language) if isinstance(item.data, str) else None
         if told is not None:
             item.documentation = lsp.MarkupContent(lsp.MarkupKind.Markdown, told)
@@ -351,6 +352,7 @@ class _Editor:
         return self._uris.get(path) or from_fs_path(path) or ""
 
     def _place(self, uri: str, position: lsp.Position) -> tuple[str, int, int] | None:
+        """The path, line and column (from 1) of a position that the editor names; None outside of the text."""
         path = _path(uri)
         source = None if path is None else self.files.source(path)
         if path is None or source is None or position.line >= source.line_count:

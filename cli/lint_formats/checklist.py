@@ -83,6 +83,7 @@ def checklists(report: Report, language: Language) -> Iterator[tuple[Subject, li
 
 
 def _checklist_lines(subject: Subject, own: Sequence[Diagnostic], language: Language) -> Iterator[Line]:
+    """The rows of the alignment checklist for a pair: state, codes found, and the values of each side."""
     by_framework = [subject.side(name) if _is_only(name, subject) else None for name in ("megatron", "mindformers")]
     sides = [*by_framework, *subject.sides, None][:4]
     for row in checklist_rows():
@@ -109,6 +110,7 @@ def _is_only(framework: Framework, subject: Subject) -> bool:
 
 
 def _row_state(row: Row, subject: Subject, found: Sequence[Diagnostic]) -> State:
+    """The state of a checklist row: failed, passed, undecided, not applicable, or without a partner."""
     if any(entry.kind.severity != "info" for entry in found):
         return "failed"
     if row.when and not any(side.value(name) for side in subject.sides for name in row.when):
@@ -131,6 +133,7 @@ def _concerns_fields(entry: Diagnostic, fields: tuple[str, ...]) -> bool:
 
 
 def _evidence_text(side: Side | None, fields: tuple[FieldName, ...], language: Language) -> str:
+    """The fields of one side with their values, as `name=value; …`."""
     from ...mapper.computed.results import in_both
     from ...rules.naming import display_value
 
@@ -148,7 +151,7 @@ _HEAD = ("files", "id", "checklist", "key", "state", "codes", "megatron", "mindf
 
 
 def write_csv(report: Report, language: Language) -> Outgoing:
-    """The table."""
+    """The alignment checklist as CSV."""
     rows: list[tuple[str, ...]] = [_HEAD]
     for subject, lines in checklists(report, language):
         names = " ".join(side.config.file for side in subject.sides)
@@ -157,7 +160,7 @@ def write_csv(report: Report, language: Language) -> Outgoing:
 
 
 def write_markdown(report: Report, language: Language) -> Outgoing:
-    """The page."""
+    """The findings and the alignment checklist as a Markdown page."""
     word = say.page("markdown", language)
     boxes = {state_word("passed", language): "[x]", state_word("none", language): "–"}
     totals = summary_line(report._replace(shows_remarks=True), language)

@@ -39,7 +39,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def write_sarif(report: Report, language: Language) -> Outgoing:
-    """One SARIF log."""
+    """The report as a SARIF log."""
     from accmap import __version__
 
     from ...schemas.addresses_compiled import SITE
@@ -77,6 +77,7 @@ def write_sarif(report: Report, language: Language) -> Outgoing:
 
 
 def _sarif_rules(entries: Iterable[Diagnostic], codes: list[str], language: Language) -> Iterable[dict[str, object]]:
+    """The rules in SARIF form: id, name, short description, help and default level."""
     kinds = {entry.kind.code: entry for entry in entries}
     for code in codes:
         entry = kinds[code]
@@ -109,7 +110,7 @@ def _rule_help(code: str, language: Language) -> dict[str, object]:
 def _result(
     entry: Diagnostic, codes: list[str], language: Language, cause: tuple[int, Diagnostic] | None
 ) -> dict[str, object]:
-    """One finding; what it follows from is a place that belongs to it, and a number in the list of results."""
+    """A finding in SARIF form; the finding it follows from is a related location."""
     properties: dict[str, object] = {"confidence": entry.kind.confidence, "fields": list(entry.fields)}
     related = [(place.file, place.span, place.zh if language == "zh" else place.en) for place in entry.related]
     if cause is not None:
@@ -148,6 +149,7 @@ def _sarif_region(span: Span) -> dict[str, object]:
 
 
 def _sarif_fix(fix: Fix, language: Language) -> dict[str, object]:
+    """A fix in SARIF form: its description, and the replacements in each file."""
     files = dict.fromkeys(edit.file for edit in fix.edits)
     return {
         "description": {"text": fix.zh if language == "zh" else fix.en},
@@ -175,7 +177,7 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
 
 def write_gitlab(report: Report, language: Language) -> Outgoing:
-    """One JSON list."""
+    """The report as a GitLab code quality list, in JSON."""
     digest = digests_of(report)
     issues: list[dict[str, object]] = []
     for entry, told in messages(report.diagnostics, language):

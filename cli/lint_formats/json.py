@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def write_json(report: Report, language: Language) -> Outgoing:
-    """One JSON object."""
+    """The report as one JSON object."""
     causes = causes_of(report.diagnostics)
     alone, following = count_severities(report.diagnostics, causes)
     summary = {
@@ -46,7 +46,7 @@ def with_json(report: Report, language: Language) -> Report:
 
 
 def _without_details(entry: Diagnostic) -> Diagnostic:
-    """A finding as far as it is counted."""
+    """A finding reduced to what is needed to count it."""
     fixes = [fix._replace(edits=()) for fix in entry.fixes[:1]]
     fix, others = (None, fixes) if entry.fix is None else (fixes[0], [])
     return entry._replace(related=(), fields=(), fix=fix, alternatives=tuple(others))

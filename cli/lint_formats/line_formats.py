@@ -33,7 +33,7 @@ def _concise_line(entry: Diagnostic, language: Language) -> str:
 
 
 def write_concise(report: Report, language: Language) -> Outgoing:
-    """The lines."""
+    """The report with one finding a line: place, severity, code and message."""
     causes, follow = group_by_cause(report.diagnostics)
     lines: list[str] = []
     for number, entry in enumerate(causes):
@@ -47,7 +47,7 @@ def write_concise(report: Report, language: Language) -> Outgoing:
 
 
 def write_jsonl(report: Report, language: Language) -> Outgoing:
-    """The lines."""
+    """The report as JSON Lines, one finding a line."""
     entries = zip(report.diagnostics, causes_of(report.diagnostics), strict=True)
     return trust_text("".join([json_text(entry.to_json(language, cause)) for entry, cause in entries]))
 
@@ -92,7 +92,7 @@ _COMMANDS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def write_github(report: Report, language: Language) -> Outgoing:
-    """One command a finding, and the counts and the profile as a line of the log."""
+    """The report as workflow commands of GitHub Actions, with the summary as a log line."""
     lines: list[str] = []
     for entry, told in messages(report.diagnostics, language):
         where = [f"file={github_property(entry.file)}"]
@@ -107,7 +107,7 @@ def write_github(report: Report, language: Language) -> Outgoing:
 
 
 def write_junit(report: Report, language: Language) -> Outgoing:
-    """One XML document."""
+    """The report as JUnit XML."""
     files = list(dict.fromkeys((*report.files, *(entry.file for entry in report.diagnostics))))
     total = sum(1 for entry in report.diagnostics if entry.kind.severity != "info")
     lines = ['<?xml version="1.0" encoding="UTF-8"?>']

@@ -45,7 +45,7 @@ The advice of `azure` is lines like theirs.
 
 
 def is_ours(path: str) -> bool:
-    """True if there is nothing at the place that a new report would take from anybody."""
+    """True if the file may be overwritten by a report: it is missing, empty, or an earlier report."""
     import re
 
     try:

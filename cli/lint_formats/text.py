@@ -86,7 +86,7 @@ def _members(report: Report) -> dict[str, tuple[str, ...]]:
 
 
 def _home(entry: Diagnostic, members: Mapping[str, tuple[str, ...]]) -> tuple[str, ...] | None:
-    """The unit of a finding: its file's, or for a file that a script reads, that of a place that belongs to it."""
+    """The pair or file below which a finding is listed; for a file that a script reads, that of a related place."""
     for file in (entry.file, *(place.file for place in entry.related)):
         if file in members:
             return members[file]
@@ -154,7 +154,7 @@ def write_text(report: Report, language: Language) -> Outgoing:
 
 
 def _explain_lines(causes: Sequence[Diagnostic], report: Report, language: Language) -> list[str]:
-    """The command that tells more about a code, with the code of the worst finding; nothing if all is advice."""
+    """A hint to `accmap explain` with the code of the worst finding; none if there is nothing but advice."""
     worst = min(
         (entry for entry in causes if entry.kind.severity != "info"), key=lambda one: harm(one, report), default=None
     )
@@ -200,7 +200,7 @@ def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
 
 
 def _upgrade_lines(report: Report, language: Language) -> Iterator[str]:
-    """The way from the static graph, said once of all files that `upgrade` takes."""
+    """A hint to `accmap upgrade` for files of the static graph."""
     stopped = {one.file for one in report.diagnostics if one.kind.code in NOT_TRANSLATED or _stops(one)}
     retired = [file for file, basis in report.versions if basis.is_retired and file not in stopped]
     files = [file for file in retired if file.endswith((".yaml", ".yml"))]
@@ -220,7 +220,7 @@ def _remarks_of(report: Report) -> tuple[Diagnostic, ...]:
 
 
 def _overview(units: Sequence[Unit], view: _View) -> Iterator[str]:
-    """The headings of all units with findings once more, where the page ends, and how many units have none."""
+    """The headings of all pairs with findings, repeated at the end of a long page."""
     loud = [unit for unit in units if unit.is_loud]
     if len(loud) > 1:
         for unit in loud:
@@ -241,7 +241,7 @@ def _group_followers(found: Sequence[Diagnostic]) -> tuple[Sequence[Diagnostic],
 
 
 def _follower_lines(cause: Diagnostic, follow: Sequence[Diagnostic], view: _View) -> Iterator[str]:
-    """The findings that follow from one, each in a line with both values, or whole if all are asked for.
+    """Lines on the findings that follow from another one; advice is only counted, unless everything is shown.
 
     Of advice the number is said, as everywhere on the page.
     """
@@ -265,7 +265,7 @@ def _follower_lines(cause: Diagnostic, follow: Sequence[Diagnostic], view: _View
 
 
 def _in_short(entry: Diagnostic, language: Language) -> str:
-    """The key of a finding and its two values, or its sentence if it compares nothing."""
+    """A finding in a few words: its key and both values; its message if it compares no values."""
     if not _compares(entry):
         return entry.message(language)
     values = dict(entry.values)
@@ -280,7 +280,7 @@ def _compares(entry: Diagnostic) -> bool:
 
 
 def _code(entry: Diagnostic, view: _View) -> str:
-    """`error[NET001]`."""
+    """Severity and code of a finding with colour, such as `error[NET001]`."""
     severity: str = entry.kind.severity
     if view.language == "zh":
         from ...schemas.shared_words import term  # one module less for every other lint
@@ -325,7 +325,7 @@ def _place_lines(related: Sequence[Related], view: _View) -> Iterator[str]:
 
 
 def _with_place(entry: Diagnostic, language: Language) -> tuple[str, Sequence[Related]]:
-    """The message with the other side's place beside its key, and the places that still need a line."""
+    """The message with the place of the other side's value inserted, and the places that need a line of their own."""
     repeated = next((place for place in entry.related if place.repeats), None)
     if repeated is None:
         return entry.message(language), entry.related
@@ -390,5 +390,5 @@ def _rows(line: str, room: int | None) -> Iterator[tuple[int, int]]:
 
 
 def _blank(character: str) -> str:
-    """As many blanks as a terminal gives the character."""
+    """Spaces as wide as the character is in a terminal."""
     return "\t" if character == "\t" else " " * columns(visible(character))

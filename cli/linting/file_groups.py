@@ -124,7 +124,7 @@ class Gathering:
         self._await_two()
 
     def _note_model_pair(self, name: str, file: str) -> None:
-        """A run that is alone beside a model's own file is a pair with it."""
+        """Treat a training file that was given with a model's `config.json` as a pair with it."""
         if self._model is not None and len(self._names) == 1 and self._trains(name):
             self.pairs.append((self._model.recipe.file, file))
 
@@ -169,6 +169,7 @@ class Gathering:
         return file is not None and trains_gpt(self._sides[file].config)
 
     def _of(self, framework: str) -> list[Side]:
+        """The training files read so far of one framework."""
         return [side for side in self._sides.values() if side.framework == framework and trains_gpt(side.config)]
 
     def _display_name(self, name: str) -> str:
@@ -190,6 +191,7 @@ class Gathering:
             self._open.clear()
 
     def _configured_groups(self, names: Sequence[str], partners: Mapping[str, str]) -> Iterator[tuple[Side, ...]]:
+        """Each file with the partner that the configuration names; alone if that partner cannot be compared with it."""
         places = {self._place(self._display_name(name)): name for name in reversed(self._names)}
         last: dict[str, str] = {}
         for name in names:
@@ -221,7 +223,7 @@ class Gathering:
         return script, yaml
 
     def _half(self, *sides: Side) -> None:
-        """Says of a pair of which the script trains that its configuration does not."""
+        """Note a remark on a pair of which the script trains a model and the YAML does not."""
         script, yaml = sorted(sides, key=lambda entry: entry.framework)
         mode = yaml.config.settings.get(RUN_MODE)
         purpose = yaml.config.purpose
@@ -293,7 +295,7 @@ _NOT_HERE = ("SYN900", "SYN944")
 
 
 def _as_sure_as_it_is(problem: Diagnostic, name: str) -> Diagnostic:
-    """The problem of an unreadable file, as a warning if it depends on something that the file does not set.
+    """The problem of an unreadable file; a warning instead of an error if it depends on the machine or on variables.
 
     A file that a launch names by its absolute path may well be there where the run starts.
     """
@@ -377,6 +379,7 @@ def _model_of(config: Config, opened: Callable[[str], SourceText], version: str 
 def _described_model(
     path: str, key: str | None, opened: Callable[[str], SourceText], version: str | None
 ) -> Folder | None:
+    """The recipe of the model that a `config.json` describes; None if it is missing or not a known model."""
     try:
         source = opened(path)
     except UnreadableError:

@@ -28,7 +28,7 @@ _SECTIONS = (b"runner_config:", b"model_config:", b"train_dataset:", b"run_mode:
 
 
 def found_files(operands: Sequence[str]) -> list[str]:
-    """The files that the operands stand for, each once; a name that is none stands for itself, and is complained of."""
+    """The files for the operands: folders and patterns are searched, other names stand for themselves."""
     found: dict[str, None] = {}
     for operand in operands:
         if is_folder(operand):
@@ -74,7 +74,7 @@ def sounds_like_training(name: str, data: bytes) -> bool:
 
 
 def _matches(pattern: str) -> list[str]:
-    """Those of the files that a pattern finds that look like training; itself where it finds nothing at all."""
+    """Training files that a pattern matches; the pattern itself if there are none."""
     from glob import iglob
     from itertools import islice
 
@@ -131,7 +131,7 @@ def _committed_digests(top: str, commit: str) -> dict[str, str]:
 
 
 def _has_changed(name: str, top: str, digests: Mapping[str, str], known: Collection[str]) -> bool:
-    """True if a file is not as it was committed; a checkout may have replaced its ends of lines."""
+    """True if the content of a file differs from the committed one, apart from line endings."""
     path = os.path.realpath(name)
     within = os.path.relpath(path, top)
     committed = digests.get(within)
@@ -158,6 +158,7 @@ _SHA256 = 64
 
 
 def _git_output(folder: str, *words: str, ref: str = "") -> str:
+    """Standard output of a git command in a folder; UsageError if git fails or does not know the commit."""
     from subprocess import run
 
     try:

@@ -148,7 +148,7 @@ class _Gathered:
             self._subjects.append(_subject_of_group(group, self._settings))
 
     def report(self) -> Report:
-        """All of it."""
+        """The report on all groups together."""
         gathering, settings, found = self._gathering, self._settings, self._found
         unreadable = gathering.unreadable
         found += [((entry.file,), (entry,)) for entry in (*unreadable, *gathering.remarks)]
@@ -182,6 +182,7 @@ def check_group(group: Sequence[Side], settings: Settings) -> Outcome:
 
 
 def _subject_of_group(group: Sequence[Side], settings: Settings) -> Subject:
+    """The input of the rules for a group of files, with the options and a way to try fixes."""
     from ...rules.subject import Subject, in_order
 
     def reread(side: Side, text: str) -> Side:
@@ -208,6 +209,7 @@ def _rule_selection(settings: Settings) -> Selection:
 
 
 def _drop_suppressed(diagnostics: list[Diagnostic], reader: Reader, settings: Settings) -> tuple[list[Diagnostic], int]:
+    """The findings without those ignored by the configuration or by comments; the number of those removed."""
     configuration = settings.configuration
     before = len(diagnostics)
     if configuration.values.get("per-file-ignores"):

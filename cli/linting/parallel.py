@@ -33,7 +33,7 @@ def spread(
     with_subjects: bool,
     ahead: Language | None = None,
 ) -> Report | None:
-    """The report over all files; None where they are too few to be worth a process each.
+    """The lint report from several processes; None if there are too few groups of files to be worth it.
 
     What the processes read counts as read here. Where JSON of the findings alone is wanted, each process writes its
     own `ahead`, in that language, and keeps the texts of its files to itself.
@@ -59,7 +59,7 @@ def spread(
 
 
 def named_groups(files: Sequence[str], settings: Settings) -> list[tuple[str, ...]]:
-    """The files as they belong together: one with its configured partner, one pair of the others, or each alone."""
+    """The files in groups to be linted together: configured pairs, one pair of the rest, or each alone."""
     configuration = settings.configuration
     absolute = {name: os.path.abspath(name) for name in reversed(files)}
     given = {place: name for name, place in absolute.items()}
@@ -98,7 +98,7 @@ def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tu
 
 
 def _begin() -> None:
-    """Leave what was loaded before the process was split off out of every search for garbage: it lives as long."""
+    """Freeze the objects of the parent process, so that garbage collection in a child does not scan them."""
     import gc
 
     gc.freeze()
@@ -111,7 +111,7 @@ def _some(
     as_json: Language | None,
     groups: Sequence[tuple[str, ...]],
 ) -> list[Answer]:
-    """The report on each group and the names of its files; with the first, the notes on what was read for all."""
+    """Lint some groups in a child process; a report for each, with notes on the inputs that were read."""
     outer = exchange_inputs(Inputs(noted=noted))
     reports = [
         lint(settings, group, Reader(encoding=settings.options.encoding), with_subjects=with_subjects)
@@ -128,6 +128,8 @@ def _some(
 
 
 def _join_reports(reports: Sequence[Report]) -> Report:
+    """One report from those of several processes, each finding once."""
+
     def every(name: str) -> Iterator[Any]:
         return chain.from_iterable(getattr(report, name) for report in reports)
 

@@ -108,7 +108,7 @@ class Reader:
         self.sources: dict[str, SourceText] = {}
 
     def open(self, path: str, shown: str | None = None) -> SourceText:
-        """The text of a file that was asked for."""
+        """The text of a file of the command line, or of standard input, read only once."""
         known = self._cached_source(path)
         if known is not None:
             return known
@@ -117,7 +117,7 @@ class Reader:
         return self._keep(read_text(path, shown, self.encoding))
 
     def open_named(self, path: str) -> SourceText:
-        """The text of a file that another file names."""
+        """The text of a file that another file refers to, cached."""
         return self._cached_source(path) or self._keep(read_named(path))
 
     def within(self, root: str) -> Callable[[str], SourceText]:
@@ -166,7 +166,7 @@ def plugin_rules(names: Sequence[str]) -> tuple[Rule, ...]:
 
 
 def start_of(files: Sequence[str], stdin_name: str | None) -> str:
-    """The folder in which or above which the configuration of all files stands, whatever their order."""
+    """The folder from which the configuration is searched upward: the common folder of all files."""
     folders = folders_of(files, stdin_name)
     if len(folders) > 1:
         folders = configured_folders(folders) or folders

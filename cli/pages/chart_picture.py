@@ -78,6 +78,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, style: str) -> str:
 
 
 def _panel(chart: Chart, top: float) -> Iterator[str]:
+    """The SVG elements of one chart: axes, marked steps, curves and legend."""
     low, high = axis_range(chart, (axis_value(chart, value) for curve in chart.curves for value in curve.values))
     frame = _Frame(top, *step_range(chart), low, high)
     yield from _axes(chart, frame)
@@ -91,6 +92,7 @@ def _panel(chart: Chart, top: float) -> Iterator[str]:
 
 
 def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
+    """SVG lines and labels of both axes."""
     low, high, floor, right = frame.low, frame.high, frame.top + HEIGHT - FOOT, WIDTH - RIGHT
     for mark in ticks(low, high, 4):
         if low <= mark <= high:

@@ -178,6 +178,7 @@ def _telling_steps(report: Report) -> list[int]:
 
 
 def _value_table(report: Report) -> Iterator[Section]:
+    """A section with the learning rates at selected steps, and the difference of two curves."""
     comparison = report.comparison
     word = say.page("curve_page", report.language)
     heads = [word("step"), *(series.letter for series in report.series)]

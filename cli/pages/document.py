@@ -74,6 +74,7 @@ def document_json(document: Document) -> Mapping[str, Any]:
 
 
 def _as_json(value: Any) -> Any:
+    """Tuples, named tuples and plain values as JSON; a float that is not finite becomes null."""
     if hasattr(value, "_fields"):
         kind = {"kind": value.kind} if hasattr(value, "kind") else {}
         return {**kind, **{name: _as_json(getattr(value, name)) for name in value._fields}}

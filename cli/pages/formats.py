@@ -97,6 +97,7 @@ def _markdown_parts(parts: Iterable[Part], level: int) -> Iterator[str]:
 
 
 def _markdown_words(words: Sequence[Words]) -> str:
+    """Words as Markdown: links to https addresses, code in backticks, the rest escaped."""
     return "".join(
         f"[{markdown(one.text)}]({one.href})"
         if one.href.startswith("https://")
@@ -222,6 +223,7 @@ def _text_lines(document: Document, look: _Look) -> _Lines:
 
 
 def _text_parts(parts: Sequence[Part], indent: str, look: _Look) -> _Lines:
+    """The parts of a document as indented lines for a terminal; charts beyond a limit are only named."""
     left_out = [] if look.everything else [part for part in parts if isinstance(part, Chart)][_MOST_CHARTS:]
     for part in parts:
         if part in left_out:
@@ -319,6 +321,7 @@ def _remark(note: str, look: _Look) -> str:
 
 
 def _text_code(part: Code, look: _Look) -> _Lines:
+    """An excerpt with line numbers, and `^` below the marked columns."""
     for at, line in enumerate(part.lines, part.first):
         number = str(at) if part.first else ""
         yield f"  {number} | {line}" if number else f"  {line}", "      "

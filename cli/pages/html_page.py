@@ -88,6 +88,7 @@ class _Charts:
 
 
 def _numbers(chart: Chart) -> dict[str, object]:
+    """The data of a chart as JSON values for the script of the page; a value that is not finite is null."""
     return {
         "unit": visible(chart.unit),
         "flags": list(chart.flags),
@@ -159,6 +160,7 @@ def _as_visible(value: object) -> object:
 
 @cache
 def _templates() -> Environment:
+    """The Jinja environment with the templates of the package, escaping, and the functions they use."""
     folder = os.path.dirname(__file__)
     made = Environment(
         autoescape=True,

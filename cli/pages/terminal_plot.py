@@ -78,6 +78,7 @@ def _row_of_value(value: float, bottom: float, top: float, size: int) -> int | N
 
 
 def _braille_lines(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
+    """The curves drawn with braille characters, one string a row; each curve has its own colour."""
     grids = [_dots(row, bottom, top, rows, dotted=index > 0) for index, row in enumerate(curves)]
     lines: list[str] = []
     for y in range(rows):
@@ -112,6 +113,7 @@ def _dots(row: Sequence[float], bottom: float, top: float, rows: int, *, dotted:
 
 
 def _letter_lines(curves: Sequence[Sequence[float]], bottom: float, top: float, rows: int, colour: bool) -> list[str]:
+    """The curves drawn with a letter for each, one string a row; `#` where two of them meet."""
     width = len(curves[0]) // 2
     grid = [[" "] * width for _ in range(rows)]
     for index, row in enumerate(curves):

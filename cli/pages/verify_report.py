@@ -142,6 +142,7 @@ def _effect_lines(answer: Answer, word: VerifyWords) -> list[str]:
 
 
 def _effect_text(effect: Mapping[str, Any], word: VerifyWords) -> str:
+    """A sentence on the largest change that one differing field alone causes in the small model."""
     row = effect["row"]
     if row is None:
         return word("unshown")
@@ -154,6 +155,7 @@ def _effect_text(effect: Mapping[str, Any], word: VerifyWords) -> str:
 
 
 def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> list[str]:
+    """Lines on the first module that diverges: direction, fields behind it, rules and known defects."""
     divergence = answer["first_divergence"]
     if divergence is None:
         return []
@@ -293,6 +295,7 @@ def _error_chart(
 
 
 def _failure_parts(failure: Mapping[str, Any], word: VerifyWords) -> Iterator[Part]:
+    """Parts on a side that could not run: the reason, an explanation, and the end of its log."""
     place = [Words(" "), Words(failure["where"], is_code=True)] if failure["where"] else []
     yield Note([Words(f"{word('failures')}: {failure['side']}: {failure['reason']}"), *place], "bad")
     if failure["explanation"]:
@@ -320,6 +323,7 @@ def _conditions(answer: Answer) -> dict[str, list[tuple[str, ...]]]:
 
 
 def _comparison_table(rows: Sequence[dict[str, Any]], answer: Answer, word: VerifyWords) -> Table:
+    """A table of compared quantities with both values, the relative difference and a bar."""
     heads = (word("name"), *answer["sides"], word("relative"), "")
     listed: list[Row] = []
     for row in rows:

@@ -152,12 +152,12 @@ def list_candidates(word: str, listed: Sequence[Candidate], language: Language, 
 
 
 def nothing_named(word: str) -> Named:
-    """A word that names nothing in the tables."""
+    """An empty result for a word that names nothing."""
     return Named(word, (), (), (), (), mentioned=False)
 
 
 def explanation(found: Named, sections: Sequence[str], language: Language) -> dict[str, Any]:
-    """Everything that is known, as JSON values."""
+    """The whole explanation of a name as JSON values."""
     found = _without_namesakes(found, sections)
     arguments, keys = _with_partners(found)
     rowless = not found.rows and found.word in vocabulary()
@@ -177,7 +177,7 @@ def explanation(found: Named, sections: Sequence[str], language: Language) -> di
 
 
 def _without_namesakes(found: Named, sections: Sequence[str]) -> Named:
-    """Of a word that names a section: without keys of its name elsewhere, and rows that only speak of it."""
+    """For the name of a section, the result without other keys of the same name and loosely related rows."""
     if not sections:
         return found
     keys = tuple(key for key in found.keys if plain_path(key) in sections)
@@ -206,6 +206,7 @@ def options_named(name: str) -> dict[Option, list[str]]:
 
 
 def _option_facts(option: Option, commands: list[str], language: Language) -> dict[str, Any]:
+    """An option of accmap itself as JSON: names, value, help and the commands that take it."""
     return {
         "names": list(option.names),
         "takes": option.metavar or (" | ".join(option.choices) if option.kind != "flag" else None),
@@ -215,13 +216,14 @@ def _option_facts(option: Option, commands: list[str], language: Language) -> di
 
 
 def _few(sides: Sequence[Side]) -> list[str]:
-    """The keys of a row that has few of them on every side."""
+    """The keys of a row, if it has few enough of them on every side."""
     if any(len(side.keys) > _FEW for side in sides):
         return []
     return [one for side in sides for key in side.keys for one in key.split("|")]
 
 
 def _row_facts(row: Row, language: Language) -> dict[str, Any]:
+    """A row of the mapping table as JSON: fields, loss, conditions, and the names on each side."""
     place = 1 if language == "zh" else 0
     return {
         "fields": [_field_facts(name, language) for name in row.fields],
@@ -239,6 +241,7 @@ def _row_facts(row: Row, language: Language) -> dict[str, Any]:
 
 
 def _field_facts(name: FieldName, language: Language) -> dict[str, Any]:
+    """A field of the recipe as JSON: meaning, type, unit, impact and neutral value."""
     field = vocabulary()[name]
     return {
         "field": name,
@@ -251,6 +254,7 @@ def _field_facts(name: FieldName, language: Language) -> dict[str, Any]:
 
 
 def _side_facts(sides: Sequence[Side], language: Language, *, megatron: bool) -> list[dict[str, Any]]:
+    """The names that a row has in one framework as JSON, with aliases, values and versions."""
     found: list[dict[str, Any]] = []
     for side, when in with_versions(sides, language):
         aliases = [one for alias in side.aliases for one in alias.split("|")]
@@ -273,7 +277,7 @@ def _flag_of_dest(dest: str) -> str:
 
 
 def _reasons(found: Named, sections: Sequence[str], language: Language) -> list[dict[str, Any]]:
-    """Reasons for names that have no row; a section says what its own keys correspond to."""
+    """The reasons why names have no row in the mapping tables."""
     if found.rows:
         return []
     rows = table()
@@ -290,6 +294,7 @@ def _reasons(found: Named, sections: Sequence[str], language: Language) -> list[
 
 
 def _argument_facts(dest: str) -> dict[str, Any] | None:
+    """A Megatron-LM argument as JSON: flags, type, choices and default in each range of versions; None if unknown."""
     states = argument_history(dest)
     if not any(state.known for state in states):
         return None
@@ -310,6 +315,7 @@ def _argument_facts(dest: str) -> dict[str, Any] | None:
 
 
 def _key_facts(path: str) -> dict[str, Any] | None:
+    """A YAML key as JSON: acceptance, models and default in each range of versions, and defaults of model classes."""
     states, defaults = key_history(path), class_defaults(path)
     if not states and not defaults:
         return None
@@ -330,6 +336,7 @@ def _key_facts(path: str) -> dict[str, Any] | None:
 
 
 def _answer_parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]:
+    """The parts of an explanation in order: meaning, sections, fields, rows, arguments and keys."""
     word = say.page("explain", language)
     if answer["meaning"]:
         yield _Part(answer["name"], "", [_Line(word("meaning"), answer["meaning"])])
@@ -414,6 +421,7 @@ def _section_parts(entry: Mapping[str, Any], language: Language) -> Iterator[_Pa
 
 
 def _row_lines(entry: Mapping[str, Any], language: Language) -> Iterator[_Line]:
+    """A row of the mapping table as labelled lines: fields, names on each side, loss, sources."""
     word = say.page("explain", language)
     for field in entry["fields"]:
         yield _Line(field["field"].rpartition(".")[2], _field_words(field, language))
@@ -430,6 +438,7 @@ def _row_lines(entry: Mapping[str, Any], language: Language) -> Iterator[_Line]:
 
 
 def _field_words(field: Mapping[str, Any], language: Language) -> str:
+    """The meaning of a field with type, unit, neutral value and impact, in one line."""
     word = say.page("explain", language)
     facts = [field["type"].replace("|", " | ")]
     if field["unit"]:
@@ -440,6 +449,7 @@ def _field_words(field: Mapping[str, Any], language: Language) -> str:
 
 
 def _side_words(side: Mapping[str, Any], language: Language) -> str:
+    """The names of a row on one side with versions, values and aliases, in one line."""
     word = say.page("explain", language)
     parts = [", ".join(side["names"])] if side["names"] else []
     if side["instead"]:
@@ -455,6 +465,7 @@ def _side_words(side: Mapping[str, Any], language: Language) -> str:
 
 
 def _argument_words(state: Mapping[str, Any], language: Language) -> str:
+    """The flags, type, choices and default of an argument in one line; a word if the version has no such argument."""
     word = say.page("explain", language)
     if not state["known"]:
         return word("unknown")
@@ -466,6 +477,7 @@ def _argument_words(state: Mapping[str, Any], language: Language) -> str:
 
 
 def _key_lines(entry: Mapping[str, Any], language: Language) -> Iterator[_Line]:
+    """Labelled lines on a YAML key: acceptance and default by version, and defaults of model classes."""
     word = say.page("explain", language)
     for state in entry["states"]:
         acceptance = state["acceptance"]
@@ -501,6 +513,7 @@ def _ranges(listed: Sequence[str], order: Sequence[str]) -> str:
 
 
 def _text_page(name: str, parts: Sequence[_Part]) -> Outgoing:
+    """An explanation as wrapped and coloured lines for a terminal."""
     colour, limit = wants_colour(), width()
     lines = [paint(name, "bold", colour)]
     for part in parts:
@@ -527,6 +540,7 @@ def _text_lines(part: _Part, limit: int, *, colour: bool) -> Iterator[str]:
 
 
 def _markdown_page(name: str, parts: Sequence[_Part]) -> Outgoing:
+    """An explanation as a Markdown page with a heading for each part."""
     lines = [f"# `{name}`"]
     for part in parts:
         lines += ["", *([part.lead, ""] if part.lead and part.lines else []), f"## {part.heading}", ""]
@@ -595,7 +609,7 @@ def _models(version: str) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _model_states(version: str, key: str) -> list[KeyState]:
-    """Found by reading a file with the key in it, once a model type: the reader is what knows."""
+    """States of a key with the model types that share each, found by reading a file that contains it."""
     from ...schemas.mindformers.effective import mindformers_config
 
     by_acceptance: dict[Acceptance, list[str]] = {}
@@ -623,6 +637,7 @@ def _empty_source(path: str) -> SourceText:
 
 
 def _section_state(version: str, path: str) -> KeyState:
+    """State of a key of a section in one version of the static graph: known or not, with its default."""
     facts = static_catalog(version)
     section, _, key = path.partition(".")
     general = facts["sections"]["general_config"]["defaults"]

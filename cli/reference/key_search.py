@@ -176,6 +176,7 @@ def static_keys(version: str) -> Iterator[str]:
 
 
 def _model_keys(facts: Mapping[str, Any]) -> Iterator[str]:
+    """Every key that the model classes of MindSpore Transformers take, with those of the converters."""
     for entry in facts["classes"].values():
         if not entry["legacy"]:
             yield from (*entry["signature"], *entry["mf"])

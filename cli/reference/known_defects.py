@@ -89,7 +89,7 @@ def defects_of_written(written: Mapping[str, Config | None], source: Config | No
 
 
 def _side(config: Config) -> Side:
-    """A written file as the rules see it: its values have no places that a person could look up yet."""
+    """A file that accmap wrote in the form the rules take, without places in its text."""
     return Side(config, recipe_of(config), SourceText(config.file, ""))
 
 
@@ -112,12 +112,12 @@ def matching_defects(
 
 
 def title(code: str, language: Language) -> str:
-    """A defect in one sentence."""
+    """The title of a known defect, in one sentence."""
     return known_defects()[code]["title"][language == "zh"]
 
 
 def as_record(code: str, row: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """One defect as databases of vulnerabilities write theirs, with what is ours beside it."""
+    """A defect in the OSV format of vulnerability databases, with accmap's own facts added."""
     place = language == "zh"
     events = [{"introduced": row["affected"]["first"]}]
     if row["affected"]["fixed"]:

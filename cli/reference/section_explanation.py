@@ -41,7 +41,7 @@ def sections_named(word: str) -> tuple[str, ...]:
 
 
 def same_as(word: str) -> str:
-    """A path whose section has the keys of another one as a path of that one."""
+    """The path with its section replaced by another section that has the same keys; else the path unchanged."""
     name = plain_path(word)
     for path, entry in SECTIONS.items():
         if entry["as"] and name.startswith(f"{path}."):
@@ -163,7 +163,7 @@ def _known_paths(graph: Graph) -> Iterable[str]:
 
 
 def _examples(path: str, graphs: Sequence[Graph]) -> list[dict[str, Any]]:
-    """The section of the sample launch's translation; a section that is never written has an example of its own."""
+    """YAML lines that show the section in use, for each graph mode."""
     own = SECTIONS[path]["example"] if path in SECTIONS else None
     if own is not None:
         return [{"graph": "static", "version": None, "text": own}]
@@ -173,7 +173,7 @@ def _examples(path: str, graphs: Sequence[Graph]) -> list[dict[str, Any]]:
 
 @cache
 def _sample(graph: Graph) -> str:
-    """The sample launch as `convert` writes it."""
+    """The YAML that `convert` writes for the sample launch in one graph mode."""
     from ...mapper.translate.read_back import text_of
     from ...mapper.translate.translation import translate
     from ...schemas.config import ReadOptions
@@ -189,7 +189,7 @@ def _empty_file(name: str) -> SourceText:
 
 
 def _cut(lines: Sequence[str], path: Sequence[str], indent: int = 0) -> list[str]:
-    """The lines of a path of a YAML that was written by accmap, under those of the sections around it."""
+    """The lines of one section of a written YAML, below the headings of the sections around it."""
     start = next((at for at, line in enumerate(lines) if line.startswith(f"{' ' * indent}{path[0]}:")), None)
     if start is None:
         return []

@@ -75,6 +75,7 @@ def synonyms_of(word: str, known: Collection[str], language: Language) -> list[C
 
 
 def _names_of_synonyms(word: str, *, exact: bool = True) -> tuple[str, ...]:
+    """The names listed for a word in the table of synonyms; unless `exact`, for the closest spelling."""
     wanted = _plain_words(word)
     if exact:
         return next((names for words, names in SYNONYMS if wanted in map(_plain_words, words)), ())
@@ -105,13 +106,13 @@ def _names_by_text(word: str) -> Iterator[str]:
 
 
 def _is_in(part: str, text: str) -> bool:
-    """True if a text has a word that begins with this one, in the singular; Chinese has no blanks between words."""
+    """True if a word of the text begins with the given part, less a plural `s`; in Chinese anywhere in the text."""
     return part in text if not part.isascii() else f" {part.removesuffix('s')}" in f" {text}"
 
 
 @cache
 def _texts() -> tuple[tuple[str, str], ...]:
-    """Every name that a text describes, with that text in both languages: fields, sections, options, codes."""
+    """Every field, section, option and code, each with the text that describes it in both languages."""
     from ...rules.pages import every_page, summary_of
 
     texts: list[tuple[str, str, str]] = [(name, field.en, field.zh) for name, field in vocabulary().items()]

@@ -290,7 +290,7 @@ def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
     text = _with_data(text, settings.paths)
     place = os.path.join(home, weights).replace("\\", "/")
     if name == "example_init_weights.yaml":
-        return _MADE_AT.sub(lambda found: _made_at(found[1], f"{place}/initial"), text, count=1)
+        return _MADE_AT.sub(lambda found: _weights_folder_line(found[1], f"{place}/initial"), text, count=1)
     if name == "example.yaml":
         return _LOADS.sub(lambda found: f'{found[1]}: "{place}/mindformers"', text, count=1)
     program = os.path.join(home, "patches", "pretrain_gpt.py").replace("\\", "/")
@@ -304,7 +304,7 @@ def fill_example(path: str, text: str, home: str, settings: Settings) -> str:
     return _OUTPUT.sub(lambda found: found[0] + words, text, count=1)
 
 
-def _made_at(below: str | None, folder: str) -> str:
+def _weights_folder_line(below: str | None, folder: str) -> str:
     """YAML line that names the folder where initial weights are saved."""
     return f'output_dir: "{folder}"' if below is None else f'  save_path: "{folder}{below}"'
 

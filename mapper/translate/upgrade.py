@@ -344,11 +344,11 @@ def _edit_in_place(config: Config, document: YamlDocument, translation: Translat
         edits += editor.rename(one.key, new.key, one.value) if new and same_section else editor.remove(one.key)
     text = apply_edits(found.text, edits) or found.text
     written = as_read(translation, text)
-    rows = tuple(_alike_in_both(row, translation.recipe, recipe_of(written)) for row in found.rows)
+    rows = tuple(_exact_if_equal(row, translation.recipe, recipe_of(written)) for row in found.rows)
     return text, translation._replace(rows=rows, written=written)
 
 
-def _alike_in_both(row: ReportRow, before: Recipe, after: Recipe) -> ReportRow:
+def _exact_if_equal(row: ReportRow, before: Recipe, after: Recipe) -> ReportRow:
     """Report row of a field that both versions treat alike, which is not a loss."""
     if row.field is None or row.status != "approximate":
         return row

@@ -89,12 +89,12 @@ def _static_facts(raw: dict[str, Any], package: Path) -> dict[str, Any]:
         "registry": raw["registry"],
         "callbacks": {name: sorted(words) for name, words in sorted(raw["callbacks"].items())},
         "loaders": raw["loaders"],
-        "handed": _handed(raw["handed"]),
+        "handed": _section_key_types(raw["handed"]),
         "data_keys": data_keys(package),
     }
 
 
-def _handed(raw: dict[str, Any]) -> dict[str, Any]:
+def _section_key_types(raw: dict[str, Any]) -> dict[str, Any]:
     """Sections passed on to MindSpore: key types, and if other keys are refused."""
     found: dict[str, Any] = {}
     for name, one in sorted(raw.items()):

@@ -250,7 +250,7 @@ def static_facts(version: str) -> dict[str, Any]:
         "section_types": {name: kind for kind, names in judged["section_types"].items() for name in names},
         "read_without_template": " ".join(judged["read_without_template"]),
         "expected_of_no_effect": " ".join(judged["expected_of_no_effect"]),
-        "handed": _handed(facts["handed"], judged["handed"]),
+        "handed": _section_key_types(facts["handed"], judged["handed"]),
         **{name: judged[name] for name in _AS_JUDGED},
         "data_keys": " ".join(facts["data_keys"]),
         "callbacks": {
@@ -262,7 +262,7 @@ def static_facts(version: str) -> dict[str, Any]:
     return found
 
 
-def _handed(found: dict[str, Any], judged: dict[str, dict[str, str]]) -> dict[str, Any]:
+def _section_key_types(found: dict[str, Any], judged: dict[str, dict[str, str]]) -> dict[str, Any]:
     """Sections passed on to MindSpore, with key types and if others are refused."""
     sections: dict[str, Any] = {}
     for name, one in found.items():

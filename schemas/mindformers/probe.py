@@ -75,11 +75,11 @@ def _probe_static_graph() -> dict[str, Any]:
     facts["callbacks"] = {name: _constructor_words(one) for name, one in callbacks.items() if name not in _NO_CALLBACKS}
     loaders = Register.registry[Kind.DATASET_LOADER]
     facts["loaders"] = sorted(name for name, one in loaders.items() if _is_a(one, "Dataset") or "Loader" in name)
-    facts["handed"] = _handed()
+    facts["handed"] = _section_key_types()
     return facts
 
 
-def _handed() -> dict[str, Any]:
+def _section_key_types() -> dict[str, Any]:
     """Keys of sections passed on to MindSpore, with the types that it checks."""
     from mindspore import context
     from mindspore.parallel import _auto_parallel_context as layout
