@@ -118,7 +118,7 @@ class Loaded(Answer, Config):
 
     @property
     def typed(self) -> BaseModel:
-        """The same as a Pydantic model of that version, each member documented: arguments, or a YAML's sections.
+        """The configuration as a Pydantic model of its version: arguments of a script, or sections of a YAML.
 
         Arguments are as the framework leaves them; a YAML is validated, so that `pydantic.ValidationError` says where
         a value is none of its key's.

@@ -179,7 +179,7 @@ def check_arrays(name: str, a: Any, b: Any, rules: Rules) -> ArrayCheck:
 
 
 def _same_bits(a: Any, b: Any) -> bool:
-    """True if equal numbers have equal bits: +0.0 equals -0.0, and NaNs that are forgiven may have other bits."""
+    """True if all floats have the same bits on both sides; equal numbers may not, such as +0.0 and -0.0."""
     np = open_numpy()
     for one, other, _start in blocks(a, b):
         left, right = (np.ascontiguousarray(side) for side in (one, other))

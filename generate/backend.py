@@ -22,32 +22,32 @@ __all__ = [
 
 
 def build_wheel(*arguments: Any, **options: Any) -> str:
-    """As setuptools does; the files have one fixed time, so that two builds of one commit are the same bytes."""
+    """Make the generated files and build a wheel with setuptools; all files get one fixed time."""
     os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")  # the first time that a zip archive can hold
     _make()
     return build_meta.build_wheel(*arguments, **options)
 
 
 def build_editable(*arguments: Any, **options: Any) -> str:
-    """As setuptools does."""
+    """Make the generated files and build an editable wheel with setuptools."""
     _make()
     return build_meta.build_editable(*arguments, **options)
 
 
 def build_sdist(*arguments: Any, **options: Any) -> str:
-    """As setuptools does."""
+    """Make the generated files and build a source distribution with setuptools."""
     _make()
     return build_meta.build_sdist(*arguments, **options)
 
 
 def prepare_metadata_for_build_wheel(*arguments: Any, **options: Any) -> str:
-    """As setuptools does; of the products the metadata hold the README alone."""
+    """Write the README of the index page and let setuptools prepare the metadata of a wheel."""
     _write_readme()
     return build_meta.prepare_metadata_for_build_wheel(*arguments, **options)
 
 
 def prepare_metadata_for_build_editable(*arguments: Any, **options: Any) -> str:
-    """As setuptools does; of the products the metadata hold the README alone."""
+    """Write the README of the index page and let setuptools prepare the metadata of an editable wheel."""
     _write_readme()
     return build_meta.prepare_metadata_for_build_editable(*arguments, **options)
 

@@ -139,7 +139,7 @@ def _last_parts(value: object) -> object:
 
 
 def _same_blend(one: object, other: object) -> bool:
-    """The same data sets in the same shares: both builders divide the weights by their sum."""
+    """True if both blends have the same data sets in the same shares; weights are divided by their sum."""
     return _same_names(_shares(one), _shares(other))
 
 

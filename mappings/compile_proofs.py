@@ -80,7 +80,7 @@ def products() -> dict[str, str]:
 
 
 def _versions_run_on_both_sides(valid: dict[str, Any]) -> dict[str, tuple[tuple[str, str], ...]]:
-    """Of every field that both sides were run with, the pairs of versions."""
+    """The pairs of versions that each proved field was run with, for fields that have any."""
     found = {
         name: tuple(dict.fromkeys(pair for pairs, _, _, is_carried, *_ in proofs if is_carried for pair in pairs))
         for name, proofs in valid["PROVED"].items()

@@ -85,7 +85,7 @@ def mscale(factor: float, weight: float = 1.0) -> float:
 
 
 def temperature(given: float | None, own: float | None, other: float | None, alone: float) -> float:
-    """A coefficient of YaRN's amplitude: both count or none, and a factor that is given outright is neither."""
+    """A YaRN factor: `own` if `other` is set too, else `alone`; UndecidedError if `given` is set."""
     if given is not None:
         raise UndecidedError
     return float(own) if own and other else alone

@@ -104,12 +104,12 @@ class Row(NamedTuple):
 
     @property
     def static(self) -> tuple[Side, ...]:
-        """The same of the static graph of MindSpore Transformers."""
+        """The row's alternatives in the static graph of MindSpore Transformers."""
         return tuple(map(Side._make, self.of_static))
 
     @property
     def dynamic(self) -> tuple[Side, ...]:
-        """The same of its dynamic graph."""
+        """The row's alternatives in the dynamic graph of MindSpore Transformers."""
         return tuple(map(Side._make, self.of_dynamic))
 
     @property
@@ -129,7 +129,7 @@ class Row(NamedTuple):
 
     @property
     def zh(self) -> str:
-        """The same in Chinese."""
+        """The row's note in Chinese."""
         return _notes_of(self.number).zh
 
     def side(self, name: SideName, version: str) -> Side | None:

@@ -288,7 +288,7 @@ def _add_readers(pages: dict[str, Any]) -> None:
 
 
 def explanations() -> dict[str, dict[str, Any]]:
-    """Texts on the findings of readers, and the parts that other tables have no place for, by code."""
+    """Explanations by code from the table `explained`: texts on what and why, sources, and other parts."""
     groups: dict[str, Any] = load_table((EXPLAINED / "groups.yaml").read_text("utf-8"))
     found: dict[str, dict[str, Any]] = {}
     for code, row in _explained_rows():

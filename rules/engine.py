@@ -120,7 +120,7 @@ class _Run:
                 self.found.append(_where_it_stands(problem))
 
     def all_rules(self, more: Sequence[Rule]) -> bool:
-        """Everything that is found, each once; False if a file does not train a GPT model."""
+        """Run every rule that applies and collect the findings; False if a file does not train a GPT model."""
         self.problems()
         # What else there is was said by the reader; inference has rules of its own.
         if not all(trains_gpt(side.config) for side in self.subject.sides):

@@ -291,7 +291,7 @@ class _Links:
         return bool(row.fields) and entry.fields != head.fields and _all_begin(entry.fields, row.fields)
 
     def _leaves_open(self, row: _Row, entry: Diagnostic, head: Diagnostic) -> bool:
-        """The same of fields that the head's file leaves open."""
+        """True if a finding is only about fields that its cause leaves undecided in the file of the cause."""
         return (
             bool(row.open)
             and _all_begin(entry.fields, row.open)
@@ -648,7 +648,7 @@ def _keys(side: Side, name: FieldName) -> set[str]:
 
 
 def _sources(side: Side, name: FieldName) -> set[str]:
-    """Everything that the framework works a field's keys out from."""
+    """All keys from which the framework derives the keys of a field, directly or not."""
     found: set[str] = set()
     waiting = list(_keys(side, name))
     while waiting:

@@ -95,11 +95,12 @@ def _framework(framework: str, rest: str) -> str | None:
 def _whole(framework: str, path: str) -> str:
     """Full repository path of a shortened one."""
     if framework == "mindformers":
-        return path if path.startswith(_MINDFORMERS_TOP) else f"mindformers/{_without_root(path)}"
+        return path if path.startswith(_MINDFORMERS_TOP) else f"mindformers/{_under_parallel_core(path)}"
     if path.startswith(_MEGATRON_TOP):
         return path
     return f"megatron/training/{path}" if path in ("arguments.py", "training.py") else f"megatron/{path}"
 
 
-def _without_root(path: str) -> str:
+def _under_parallel_core(path: str) -> str:
+    """The path with `parallel_core` before it if it begins with `training_graph`."""
     return f"parallel_core/{path}" if path.startswith("training_graph/") else path

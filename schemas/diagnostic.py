@@ -218,7 +218,7 @@ def diagnose(problem: Problem, file: str, span: Span | None = None, related: tup
 
 
 def unreadable(problem: Problem, file: str, span: Span | None = None) -> UnreadableError:
-    """The same as the error of a file that cannot be read."""
+    """An UnreadableError with the diagnostic for a problem at a place in a file."""
     return UnreadableError(diagnose(problem, file, span))
 
 

@@ -94,7 +94,7 @@ class Expression:
         self.name = tree.body.id if isinstance(tree.body, ast.Name) else None
 
     def __call__(self, run: Any) -> Any:
-        """Its value in a run."""
+        """The value of the expression in a run."""
         return self._value(self._tree, run)
 
     def _check(self, node: ast.AST) -> None:

@@ -74,7 +74,7 @@ def require_training(config: Config) -> None:
 
 
 def require_schedule(config: Config) -> None:
-    """The same where the file does not even state a schedule."""
+    """Raise UnreadableError for a file whose purpose has no training schedule."""
     if config.purpose is not None and config.purpose.kind not in _WITH_SCHEDULE:
         raise UnreadableError(config.purpose.problem)
 

@@ -26,7 +26,7 @@ def list_words(words: Iterable[str], language: str, between: Mark = "comma") -> 
 
 
 def join_words(parts: Iterable[Words | str], between: Mark = "comma") -> Words:
-    """The same in both languages."""
+    """Texts joined by a list word or mark, in both languages."""
     return joined_by(parts, mark(between, "en"), mark(between, "zh"))
 
 

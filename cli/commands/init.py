@@ -111,7 +111,7 @@ class Proposals(NamedTuple):
 
 
 def candidate(path: str, recipe: Recipe, *, whole: bool, is_usual: bool = False) -> Candidate:
-    """A file as pairs are found by; `whole` where nothing of it is open, so that what it does not name is not there."""
+    """A file prepared for pairing; `whole` if all of it is known, so that a size it does not name is absent."""
     fields = recipe.fields
     values = {name: fields[name].value for name in SIZES if name in fields}  # pyright: ignore[reportArgumentType]
     sizes = {name: value for name, value in values.items() if value is not None}
@@ -204,7 +204,7 @@ class _Side:
         return Alike(tuple(paths), count)
 
     def best_for(self, one: Candidate, words: frozenset[str]) -> int:
-        """Those that fit a candidate of the other side best: by sizes, stage, names, and what names do not share."""
+        """The files, as bits, that fit a candidate of the other side best: by sizes, then stage, then common names."""
         best = self._best_by_size(one, words)
         best = best & ~self._with("stage", _OTHER_STAGE.get(_stage_of(one.path))) or best
         best = next((few for few in reversed(_by_count(best, [self._with("word", word) for word in words])) if few), 0)
@@ -212,7 +212,7 @@ class _Side:
         return best & self._usual or best
 
     def _best_by_size(self, one: Candidate, words: frozenset[str]) -> int:
-        """Those whose sizes fit best, if sizes, a name, or a folder with nothing else speaks for them."""
+        """The files, as bits, whose sizes fit best; few equal sizes need a common name or folder besides."""
         possible = self._with("senses", words & _OTHER_SENSES)
         if _EXPERTS in one.sizes:
             possible &= ~self._with("experts", one.sizes[_EXPERTS] != 0)
@@ -230,7 +230,7 @@ class _Side:
         return next((by_score[score] for score in sorted(by_score, reverse=True) if by_score[score]), 0)
 
     def _by_sizes(self, one: Candidate, possible: int) -> Iterator[tuple[int, int, int]]:
-        """Those with each number of equal and of different sizes."""
+        """Groups of files, as bits, each with its number of sizes equal to the candidate's and of different ones."""
         equal = [self._with("value", name, _comparable(value)) for name, value in one.sizes.items()]
         other = [self._with("size", name) & ~same for name, same in zip(one.sizes, equal, strict=True)]
         for count, found in enumerate(_by_count(possible, equal)):

@@ -85,7 +85,7 @@ class ReportPair(NamedTuple):
 
     @property
     def files(self) -> list[str]:
-        """Their names."""
+        """Names of both configuration files."""
         return [config.file for config in self.configs]
 
     @property

@@ -52,7 +52,7 @@ def nearest(path: Path, place: Callable[[Path], Place | None], *, of_key: bool) 
 
 
 def yaml_place(document: YamlDocument, path: Path) -> Place | None:
-    """In a YAML file, as its reader noted it."""
+    """The place of the element that a path names in a YAML file; None if there is none."""
     node = document.find(path)
     return None if node is None else Place(node.key_span, node.span)
 
@@ -117,7 +117,7 @@ _TOML_TEXT = re.compile(r'"""|\'\'\'')
 
 
 def toml_places(source: SourceText, inside: Path = ()) -> Mapping[tuple[str | int, ...], Place]:
-    """In a TOML text, for tables and for keys that begin a line: the parser of Python's library keeps no places.
+    """Places of the tables and keys in a TOML text, by path; found by lines, since the parser keeps none.
 
     `inside` is the table that counts as the whole: `tool.accmap` of a `pyproject.toml`.
     """
@@ -195,7 +195,7 @@ class Fault(NamedTuple):
 
 
 def faults(value: object, schema: Mapping[str, Any]) -> list[Fault]:
-    """Everything that does not fit, in the order of the value."""
+    """All faults of a value against a JSON schema, in the order of their paths."""
     found: dict[Fault, None] = {}
     validator: Any = Draft202012Validator(schema)
     for error in validator.iter_errors(value):
@@ -231,7 +231,7 @@ def _asks_for_keys(limit: Any) -> bool:
 
 
 def _other_classes(error: ValidationError) -> list[ValidationError]:
-    """Of alternatives that are told apart by a word: the errors that the value has another word."""
+    """Errors of alternatives that are told apart by one key, if its value selects none of them; else empty."""
     named = [inner for inner in error.context or () if inner.validator == "const"]
     return named if len({tuple(inner.absolute_path) for inner in named}) == 1 else []
 

@@ -148,7 +148,7 @@ def _upgrade_file(name: str, args: UpgradeArgs) -> _Outcome:
 
 
 def _upgrade_in_folder(path: str, args: UpgradeArgs) -> _Outcome:
-    """As `_upgrade_file`; what cannot be upgraded does not stop the other files."""
+    """The outcome for one file of a folder; an error becomes part of the outcome instead of stopping the others."""
     try:
         return _upgrade_file(path, args)
     except UnreadableError as error:

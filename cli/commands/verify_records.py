@@ -359,7 +359,7 @@ def _export_options(args: VerifyExportArgs) -> Options:
 
 
 def _side_files(side: _ExportedSide, sides: Sequence[_ExportedSide], args: VerifyExportArgs) -> dict[str, str | bytes]:
-    """Everything of one side's folder."""
+    """The files to export for one side, by path: small configuration, weights, plan and runner."""
     small = side.launch
     framework = small.config.framework
     told = say.verify_small_file_of(

@@ -36,7 +36,7 @@ _IDS = 24
 
 
 def run(args: DataShowArgs) -> int:
-    """Work out, compare and print."""
+    """Show the samples that one or two runs feed their models at some steps; 0 if they are the same, or of one run."""
     from ...evidence.data.check import given_data, side_of
     from ...evidence.data.tokenizer import read_tokenizer
 

@@ -184,7 +184,7 @@ class Gathering:
         return {name: partner for name, partner in found.items() if partner is not None}
 
     def _await_two(self) -> None:
-        """Of two files that were named, one that was read waits for the other: without it, nothing was compared."""
+        """Of two named files of which one could be read, count the one waited for as unreadable."""
         waits = len(self._names) == 2 and any(self._files.get(name) for name in self._names)
         if waits:
             self._unreadable.update(self._open)

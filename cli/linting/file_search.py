@@ -66,7 +66,7 @@ def looks_like_training(path: str) -> bool:
 
 
 def sounds_like_training(name: str, data: bytes) -> bool:
-    """The same of the bytes of a file."""
+    """True if the content of a file has words that every training script or YAML has."""
     if name.endswith(YAMLS):
         asked = any(mark in b"\n" + data for mark in _ARGUMENTS)
         return asked or sum(mark in data for mark in _SECTIONS) > 1

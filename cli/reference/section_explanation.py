@@ -184,7 +184,7 @@ def _sample(graph: Graph) -> str:
 
 
 def _empty_file(name: str) -> SourceText:
-    """The sample names no other file."""
+    """An empty text for any file that the sample launch names."""
     return SourceText(name, "")
 
 

@@ -591,7 +591,7 @@ def _dynamic_terms(config: Values, made_by: Callable[[], ModelClass]) -> dict[st
 
 
 def _require_dynamic_loss(config: Values) -> None:
-    """Of a loss by token `Trainer.compute_loss` takes the sum alone: by how much it is greater is open."""
+    """Raise UndecidedError where the loss is summed by token, whose size cannot be predicted."""
     config.require_known_network()
     if config.calculate_per_token_loss or not config.does("one_loss_a_micro_batch"):
         raise UndecidedError

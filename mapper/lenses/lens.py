@@ -50,7 +50,7 @@ class Scope(NamedTuple):
 
 
 def always_present(_values: Values, _scope: Scope) -> Sequence[int]:
-    """Of a lens whose fields may all have a value."""
+    """An empty list of absent fields, for a lens whose fields may all have a value."""
     return ()
 
 

@@ -154,7 +154,7 @@ def _key_value_heads_put(values: Values, scope: Scope) -> Written:
 
 
 def _qkv_bias_get(values: Values, scope: Scope) -> Values:
-    """Of latent attention, only the joined matrices have a bias (`multi_latent_attention.py`, both frameworks)."""
+    """The bias switch of the query, key and value matrices; with latent attention only joined matrices have one."""
     if scope.field("attention.latent.enabled") is True:
         joined = scope.side == "dynamic" or (
             scope.side == "static" and scope.field("model.mla_layout") == "concatenated"

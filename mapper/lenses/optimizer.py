@@ -312,7 +312,7 @@ def _megatron_share(rate: _Rate, warm: int | float | None, *, share: bool) -> Va
 
 
 def _in_samples(written: _Launch, rate: _Rate, consumption: Consumption) -> Written:
-    """The same lengths in samples; a run in samples refuses iterations."""
+    """The written schedule with its lengths turned from steps into samples, and no lengths in iterations."""
 
     def samples(steps: Value | Omitted) -> int | None:
         known = None if isinstance(steps, Omitted) else number(steps)

@@ -141,7 +141,7 @@ class ScriptEditor:
         yield self._remove_argument(start, end, key)
 
     def rest(self) -> Iterator[Edit]:
-        """Nothing: every argument is written at once."""
+        """No edits: a script's arguments are all written at once."""
         yield from ()
 
     # --- where an argument stands ---

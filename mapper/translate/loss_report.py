@@ -348,7 +348,7 @@ class FieldCase:
         return "none" if is_frame else self.impact
 
     def no_impact(self) -> Impact:
-        """Of a field without an effect."""
+        """The impact `none`, for a field without an effect."""
         return "none"
 
     # --- texts ---
@@ -372,7 +372,7 @@ class FieldCase:
         return None if self.entry.decided else length_reason(self.sides.config, self.field)
 
     def unresolved_text(self) -> Words:
-        """Of a value that the file does not decide."""
+        """Reason for a field that the file does not decide."""
         settings = self.sides.config.settings
         if any((setting := settings.get(key)) is not None and setting.overridable for key in self.entry.keys):
             return say.may_stand_elsewhere()
@@ -382,7 +382,7 @@ class FieldCase:
         return (say.is_a_placeholder if placeholder_in(name) else say.is_no_value)(name=name)
 
     def left_to_user_text(self) -> Words:
-        """Of a value that is left to the user."""
+        """Reason for a value that is left to the user."""
         return self.length_text() or self.unresolved_text()
 
     def caveat_text(self) -> Words:
@@ -395,11 +395,11 @@ class FieldCase:
         return self.sides.table_text(self.row.en, self.row.zh)
 
     def no_place_text(self) -> Words:
-        """Of a field that the written side does not have."""
+        """Reason for a field that the written side does not have."""
         return self.row_text() if self.row.en else say.has_no_place(target=self.sides.words["target"])
 
     def fixed_text(self) -> Words:
-        """Of a value that the written side always has."""
+        """Reason for a field whose value is always the same on the written side."""
         # Without a key the source always behaves like this, and so does the target, in another way.
         alike = not self.entry.keys and self.sides.recipe.framework != self.sides.framework
         if self.row.en and not alike:
@@ -420,7 +420,7 @@ class FieldCase:
         return (say.whole_numbers_only if broken else say.value_not_known)(**self.sides.words, value=shown_value(value))
 
     def misfit_text(self) -> Words:
-        """Of a value that no model class has."""
+        """Reason for a value that no model class can express."""
         assert self.misfit is not None
         assert self.sides.family is not None
         family, given = self.sides.family.family.name, shown_value(self.misfit.given)
@@ -438,11 +438,11 @@ class FieldCase:
         return self.sides.table_text(*(str(self.source.options.get(language, "")) for language in ("en", "zh")))
 
     def does_it_text(self) -> Words:
-        """Of what the written side does unasked."""
+        """Reason for leaving out a field: the written framework does it by itself."""
         return say.does_it_by_itself(target=self.sides.words["target"])
 
     def same_default_text(self) -> Words:
-        """Of a default that both sides have."""
+        """Reason for leaving out a field: both sides have the same default."""
         if len(self.row.fields) > 1:
             return say.contained_in_others()
         return say.same_default(target=self.sides.words["target"])

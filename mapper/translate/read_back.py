@@ -91,7 +91,7 @@ def read_back(translation: Translation, source: Config, besides: tuple[ReportRow
 
 
 def is_described(translation: Translation, source: Config) -> bool:
-    """True if the network comes from a `config.json` and the source's own keys are silent on it."""
+    """True if the network comes from a `config.json` and not from the keys of the source itself."""
     return source.framework == "huggingface" or translation.model is not None
 
 

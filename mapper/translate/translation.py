@@ -65,7 +65,7 @@ def translate(
 def translate_as_asked(
     config: Config, options: ReadOptions, to: Framework | None = None, family: str | None = None
 ) -> Translation:
-    """As `translate`, into the version and the dialect that the options name for the framework which is written."""
+    """Translation to the version and dialect that the options name for the target framework."""
     framework = to or partner(config.framework)
     return translate(config, framework, options.version(framework), options.dialect, family)
 
@@ -78,7 +78,7 @@ def translate_recipe(
     dialect: str | None = None,
     family: str | None = None,
 ) -> Translation:
-    """As `translate`, for a recipe that was changed after it was read from `config`.
+    """Translation of a recipe that was changed after it was read from `config`.
 
     If `to` is the file's own framework and `version` is None, the version stays that of the file.
     """

@@ -624,7 +624,7 @@ class Updater:
         return ReportRow(kept.field, keys, (), value, status, kept.impact, False, *said.both())
 
     def _other_family(self) -> Iterator[Refusal]:
-        """That the file's model class was changed, and what it cannot express."""
+        """Refusals for a file whose model class has to change, with the values that its class cannot express."""
         choice, own = self.translation.family, family_of(recipe_of(self.original).value("model.family"), self.side)
         if choice is None or own is None or own.name == choice.family.name:
             return

@@ -90,7 +90,7 @@ def token_weights(subject: Subject) -> Iterator[Found]:
 
 
 def terms(subject: Subject) -> Iterator[Found]:
-    """The same terms beside the main loss, with what is left of their coefficients."""
+    """Finding if the two files add different terms to the main loss, or with other coefficients."""
     yield from _first_difference(subject, ("computed.loss_terms",))
 
 

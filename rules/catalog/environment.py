@@ -53,7 +53,7 @@ def max_connections(subject: Subject) -> Iterator[Found]:
 
 
 def not_deterministic(subject: Subject) -> Iterator[Found]:
-    """The same file gives the same numbers twice."""
+    """Finding for each file that switches determinism off, so that two runs may differ."""
     for side in subject.sides:
         if side.value("run.deterministic") is False:
             key = key_of(side, "run.deterministic")

@@ -249,7 +249,7 @@ def _pairs(subject: Subject, name: str) -> Iterator[_Pair]:
 
 
 def _known_pair(side: Side, a: SettingOfSide | None, b: SettingOfSide | None) -> Iterator[_Pair]:
-    """Pair if both sides have the setting."""
+    """Pair if both sides have the setting and neither leaves it to the model."""
     if a is not None and b is not None and not _is_left_to_model(a) and not _is_left_to_model(b):
         yield _Pair(side, a, b)
 

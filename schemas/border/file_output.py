@@ -135,7 +135,7 @@ class NewFile:
             raise
 
     def finish(self) -> None:
-        """Everything is written: bring it to the disk."""
+        """Write the buffered content to the disk and close the file."""
         stream = self.stream
         stream.flush()
         if self._lasting:
@@ -261,7 +261,7 @@ def _write_whole_files(files: Mapping[str, bytes], *, force: bool, over_inputs: 
 
 
 def _allow_open_files(count: int) -> None:
-    """Each file is open, and so locked, until all are written."""
+    """Raise the limit of open files, since each output stays open and locked until all are written."""
     if count < _MANY_FILES:
         return
     import resource

@@ -110,7 +110,7 @@ class DynamicReading(Reading):
             self.record("", self._root, None)
 
     def config(self) -> Config:
-        """Everything that is known of the file."""
+        """The whole effective configuration of the file."""
         told = len(self.problems)
         self._section("TrainConfig", self._root, "")
         self._switch_sections()

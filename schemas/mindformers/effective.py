@@ -273,7 +273,7 @@ def _static_config(
 
 
 def _option_values(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
-    """The values that the rows know besides the file."""
+    """The command-line options as values that the rows of the tables can use, such as `option.steps`."""
     return {
         "option.world_size": Sourced(options.world_size),
         "option.steps": Sourced(options.steps, ("--steps",)),

@@ -270,7 +270,7 @@ _defaults: dict[tuple[int, bool], Defaults] = {}
 
 
 def defaults_of(catalog: dict[str, Any], *, mla: bool) -> Defaults:
-    """The same for every file of a version."""
+    """Defaults of the transformer configuration of a version, cached."""
     found = _defaults.get((id(catalog), mla))
     if found is None:
         values: dict[str, Any] = {**catalog["transformer"], **(catalog["mla_transformer"] if mla else {})}

@@ -284,7 +284,7 @@ class Course(NamedTuple):
     before: tuple[Field, ...] = ()
 
     def past(self, words: Sequence[Field]) -> Course:
-        """The same behind some more words."""
+        """Copy of a launch course with more words before the program."""
         return Course(self.launcher, self.size, (*self.before, *words))
 
 

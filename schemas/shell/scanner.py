@@ -53,7 +53,7 @@ def name_end(text: str, at: int) -> int:
 
 
 def word_end(text: str, at: int) -> int:
-    """The same for a name that may go on with letters of any script."""
+    """Offset of the end of a name that may contain letters of any script."""
     end = name_end(text, at)
     if end > at:
         while (char := text[end : end + 1]) and (char == "_" or char.isalnum()):

@@ -298,7 +298,7 @@ class BackwardModel(DynamicModel):
         self._update_biases()
 
     def _update_biases(self) -> None:
-        """As `callback/loss_callback.py:LossCallback.on_step_end` does after each step."""
+        """Update the expert biases after a step, if the model has them."""
         if self.config.moe_router_enable_expert_bias:
             self.whole._update_expert_bias(None, 1)
 

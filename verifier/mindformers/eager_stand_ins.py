@@ -242,7 +242,7 @@ def put_kernels(patches: Patches, noted: Noting) -> None:
 
 @contextlib.contextmanager
 def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
-    """Everything above, for as long as the block runs; gives the names of those that were called.
+    """Context in which all stand-ins of this module replace the originals; gives the names of those called.
 
     An NPU has the kernels: there only the model's own cells are prepared for a single process. `mindformers` is
     imported here.

@@ -77,7 +77,7 @@ class Anything:
         return held
 
     def __call__(self, *given: object, **named: object) -> object:
-        """As a decorator it hands back what it decorates."""
+        """Another stand-in; called as a decorator, the decorated function itself."""
         if len(given) == 1 and not named and callable(given[0]) and not isinstance(given[0], Anything):
             return given[0]
         return Anything(self.__name__)
