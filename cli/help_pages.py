@@ -175,6 +175,7 @@ def _option_table(rows: Iterable[tuple[str, str]], language: Language) -> Iterat
 
 
 def _cell(text: str) -> str:
+    """Text with the bars escaped that would end a cell of a Markdown table."""
     return text.replace("|", "\\|")
 
 

@@ -161,7 +161,7 @@ def network_refusals(config: Config) -> tuple[Refusal, ...]:
 
 
 def _by_reader(config: Config, recipe: Recipe) -> Iterator[Refusal]:
-    """What parser, validation and configuration classes refuse."""
+    """Problems of the readers that stop the run: refusals of parser, validation and configuration classes."""
     for problem in config.problems:
         if problem.kind.code in UNKNOWN_FLAGS:
             continue  # the flag is dropped with a row of its own: a fork may know it

@@ -61,6 +61,7 @@ def _quantities(valid: dict[str, FieldProofs]) -> dict[str, Any]:
 
 
 def _pairs(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    """Pairs of versions from texts such as `0.15 × 1.9`."""
     found: list[tuple[str, str]] = []
     for text in texts:
         megatron, _, mindformers = text.partition(" × ")

@@ -281,6 +281,7 @@ def _shared_fields() -> dict[str, Any]:
 
 
 def _reason(reason: Harmless) -> tuple[Any, ...]:
+    """A reason for a key without a row, as a tuple: conditions and sources, then the texts."""
     own = members(reason, "en", "zh", "sources", when=conditions(reason.when))
     return (*own, reason.en, reason.zh)
 

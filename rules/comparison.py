@@ -323,7 +323,7 @@ def _main_side(name: FieldName, left: Side, right: Side) -> Side:
 
 
 def side_values(left: Side, right: Side) -> dict[str, object]:
-    """What the two sides are called in a message."""
+    """The names of both sides as values of a message, `a_side` and `b_side`."""
     a, b = names_of_sides((left, right))
     return {"a_side": a, "b_side": b}
 

@@ -201,6 +201,7 @@ class _Run:
         return found
 
     def _crash(self, code: str, error: Exception) -> None:
+        """Report an error inside a rule as a finding, with the traceback on stderr."""
         from ..schemas.border.text_output import tell_crash
 
         self.crashed = True

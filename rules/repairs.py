@@ -439,7 +439,7 @@ def _edit_of_change(change: Change, side: Side, document: YamlDocument) -> Edit 
 
 
 def _replaceable(node: Node) -> bool:
-    """True if nothing else is lost with a value."""
+    """True if a value is short and has no anchor, so that nothing else is lost when it is replaced."""
     return (node.kind == "scalar" or _short(node)) and node.anchor is None and node.anchor_span is None
 
 

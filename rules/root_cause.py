@@ -155,7 +155,7 @@ class _Links:
             self._fork(number)
 
     def _note_meant(self, number: int, entry: Diagnostic) -> None:
-        """Which key of a YAML is misspelt."""
+        """Remember the path of the key that a finding on a misspelt key suggests."""
         meant, side = suggestion_of(entry), self.subject.mindformers
         if meant is None or not meant.is_only or side is None or side.config.file != entry.file or entry.span is None:
             return

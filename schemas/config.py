@@ -185,6 +185,7 @@ class Basis(NamedTuple):
         return self.reason.text(language)
 
     def _origin(self, language: Language) -> str:
+        """A word for the origin of the version: given, detected or assumed."""
         said = {"given": say.given, "detected": say.detected, "assumed": say.assumed}
         return said[self.origin]().text(language)
 

@@ -231,5 +231,5 @@ class UsageError(Exception):
         self.en, self.zh = str(said), said.zh
 
     def message(self, language: str) -> str:
-        """The sentence in a language."""
+        """The error's message in a language."""
         return self.said.text(language)

@@ -153,7 +153,7 @@ def _explain_absence(
     buildable: Sequence[str],
     readable: Sequence[Installation],
 ) -> MissingVersion:
-    """Why no installation serves; `readable` are those as whose version the file can be read."""
+    """The reason that no installation can be used, and the remedy."""
     framework, asked = basis.framework, basis.version
     if number_of(asked) not in map(number_of, buildable):
         known = ", ".join(buildable)

@@ -155,6 +155,7 @@ class _Commands(NamedTuple):
     def _write(
         self, words: Sequence[str], output: str | None, overwrite: bool, language: str, *, reads_json: bool = True
     ) -> Answer:
+        """Run a command that writes text: to `output` in the root if given, else into the answer."""
         target = [] if output is None else ["-o", self._path_in_root(output), *(["--force"] if overwrite else [])]
         return self._run([*words, *target, "--confine", "--lang", language], reads_json=reads_json)
 

@@ -133,6 +133,7 @@ def _report_text(
 
 
 def _require_places(args: ConvertArgs) -> None:
+    """Raise a UsageError for output options that contradict each other, or name one file twice."""
     if args.base is not None and args.update is not None:
         raise UsageError(say.base_is_not_changed())
     if args.output is not None and args.update is not None:

@@ -227,4 +227,5 @@ def _label(row: ReportRow) -> str:
 
 
 def _names(row: ReportRow) -> set[str]:
+    """Names by which a person can accept the loss of a row: its source keys and its label."""
     return {*row.source, _label(row)}

@@ -89,7 +89,7 @@ def _print_stops(stops: Mapping[str, Sequence[Refusal]], language: Language) -> 
 def _stops_and_defects(
     stops: Mapping[str, Sequence[Refusal]], defects: Sequence[Diagnostic], language: Language
 ) -> dict[str, Any]:
-    """What stops each file, and the known defects that both meet, for the answer as JSON."""
+    """JSON members for the reasons that stop each file, and for the known defects of the pair."""
     failing = [{"file": name, **stop.to_json(language)} for name, found in stops.items() for stop in found]
     return {"will_not_run": failing, "defects": [one.to_json(language) for one in defects]}
 

@@ -102,6 +102,7 @@ class JsonPlaces:
         return found
 
     def _end(self, at: int) -> int:
+        """The offset behind the JSON value that begins at an offset."""
         return self._decoder.raw_decode(self._source.text, at)[1]
 
     def _skip_space(self, at: int) -> int:

@@ -47,7 +47,7 @@ def run(args: ShowArgs) -> int:
 
 
 def to_json(config: Config, settings: Iterable[Setting], language: Language) -> dict[str, object]:
-    """The contract's answer of `show`."""
+    """The answer of `show` as JSON: the settings and a summary."""
     from ...schemas.answers_compiled import show_json
 
     values = [setting.to_json() for setting in settings]
@@ -148,6 +148,7 @@ class _Page:
                 say(row)
 
     def _name(self, setting: Setting, group: str) -> str:
+        """The key of a setting without the group that stands in the heading."""
         key = setting.key
         return key[len(group) + 1 :] if key.startswith(group + ".") else key
 

@@ -227,6 +227,7 @@ _RESULTS: dict[int | None, _Result] = {
 
 
 def _json(outcomes: Sequence[_Outcome], args: UpgradeArgs) -> Outgoing:
+    """The outcomes of a folder as JSON, with the number of files of each result."""
     counts = Counter(_RESULTS[outcome.code] for outcome in outcomes)
     files = [outcome.to_json(args.lang, wrote=not args.check) for outcome in outcomes]
     return json_text({"files": files, "summary": dict(counts)}, 2)

@@ -78,7 +78,7 @@ def run_record(args: VerifyRecordArgs) -> int:
 
 
 def _request_of(args: VerifyRecordArgs) -> RecordRequest | None:
-    """What is to be recorded; None if the file cannot be built or its version is not here, which is told."""
+    """The request for one side's record; None, after a message, if its file or its version cannot be used."""
     from ...verifier.pair import Options
     from ...verifier.record import RecordRequest, weights_digest
 

@@ -210,6 +210,7 @@ class _Page:
             self.line(f"  {self.word('index', **{**entry, 'weight': weight, 'apart': apart})}")
 
     def agreement(self, agreement: Answer) -> None:
+        """Add the line on how many steps the two sides feed alike."""
         if agreement["first_difference"] is None and agreement["steps"]:
             whole = self.word("whole") if agreement["whole_run"] else ""
             self.line(self.word("same", samples=agreement["samples"], steps=agreement["steps"], whole=whole))
@@ -223,6 +224,7 @@ class _Page:
             self.line(f"  {name}: {text}")
 
     def problem(self, entry: Answer) -> None:
+        """Add a line with a problem and its place."""
         place = entry["file"]
         if entry["span"] is not None:
             place = f"{entry['span'].get('file') or place}:{entry['span']['line']}:{entry['span']['column']}"

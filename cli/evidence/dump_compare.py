@@ -557,4 +557,5 @@ def _has_content(name: str, value: str) -> bool:
 
 
 def _number(value: Any) -> str:
+    """A number with three significant digits; anything else as text."""
     return f"{value:.3g}" if isinstance(value, (int, float)) else str(value)

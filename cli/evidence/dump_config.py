@@ -74,6 +74,7 @@ def _require_options_that_agree(args: DumpConfigArgs) -> None:
 
 
 def _spans(option: str, text: str) -> tuple[Span, ...]:
+    """Ranges of numbers such as `0,2-4` from an option's text; UsageError for another text."""
     try:
         return spans_of(text)
     except ValueError:

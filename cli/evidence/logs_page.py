@@ -115,6 +115,7 @@ def log_charts(report: Report, language: Language) -> list[Chart]:
 
 
 def _column(run: Run, name: str, letter: str, index: int) -> Curve:
+    """A column of a log as a curve, without the steps that lack a value."""
     values = run.column(name)
     rows = [row for row in range(len(values)) if values[row] != ABSENT]
     return Curve(letter, [run.steps[row] for row in rows], [values[row] for row in rows], index, index > 0)
@@ -145,6 +146,7 @@ def _flags(report: Report) -> list[int]:
 
 
 def _judgement(report: Report, language: Language) -> Iterator[Table]:
+    """A table of criteria for a single run, or for each comparison."""
     if report.alone:
         yield _criteria_table(report.alone, "", language)
     for comparison in report.comparisons:

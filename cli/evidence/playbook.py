@@ -189,6 +189,7 @@ def _open(text: str) -> str:
 
 
 def _sum(data: bytes) -> str:
+    """Digest of a file's content."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -360,6 +361,7 @@ def _accmap(words: Sequence[str], folder: str) -> str:
 
 
 def _texts(folder: str) -> dict[str, str]:
+    """Texts of all files in a folder, by path."""
     found: dict[str, str] = {}
     for root, _, names in os.walk(folder):
         for name in names:
@@ -488,6 +490,7 @@ def page(standings: Sequence[CheckState], language: Language) -> None:
 
 
 def _detail(found: CheckState, language: Language) -> str:
+    """A line on the state of a check: missing files, the first open box, or its message."""
     word = usage.page("playbook_status", language)
     if found.missing:
         return word("needs", files=", ".join(found.missing))
@@ -593,6 +596,7 @@ class _Worker:
                 self.stopped = found
 
     def _now(self, stage: Stage, check: Check) -> CheckState:
+        """The state of a check as its files are now."""
         return stand(self.plan, stage, check, self.directory, self.language)
 
     def _do(self, stage: Stage, check: Check) -> Action | None:

@@ -235,6 +235,7 @@ def _answer(found: Check, findings: Sequence[Diagnostic], language: Language) ->
 
 
 def _of(what: Beside, language: Language) -> str:
+    """The name of a kind of tensors in the language."""
     return what.zh if language == "zh" else what.en
 
 

@@ -76,6 +76,7 @@ def run(args: WeightsConvertArgs) -> int:
 
 
 def _print_result(args: WeightsConvertArgs, done: Conversion, output: str) -> int:
+    """Print the findings and the result of a conversion, as text or JSON; the exit code."""
     for diagnostic in done.findings:
         _complain(diagnostic, args.lang)
     if args.format == "json":
@@ -119,6 +120,7 @@ def _request_of(args: WeightsConvertArgs) -> Request:
 
 
 def _report(progress: Progress) -> None:
+    """Show the progress of writing on stderr."""
     report_bytes(progress.done, progress.total, f"{progress.number}/{progress.files} {progress.path}")
 
 

@@ -189,6 +189,7 @@ def _node_at(path: str, node: Node | None, line: int, column: int) -> tuple[str,
 
 
 def _holds(span: Span, line: int, column: int) -> bool:
+    """True if a position lies within a span."""
     return (span.line, span.column) <= (line, column) < (span.end_line, span.end_column)
 
 

@@ -165,6 +165,7 @@ class OpenFiles:
         return (path,), reader, found
 
     def _trains(self, path: str) -> bool:
+        """True if an open file looks like a training file."""
         return sounds_like_training(path, self._texts[path].text.encode("utf-8", "replace"))
 
     def _report(

@@ -349,6 +349,7 @@ class _Editor:
         return self.language == "zh"
 
     def _uri(self, path: str) -> str:
+        """The address by which the editor knows a file."""
         return self._uris.get(path) or from_fs_path(path) or ""
 
     def _place(self, uri: str, position: lsp.Position) -> tuple[str, int, int] | None:
@@ -373,11 +374,13 @@ class _Editor:
         )
 
     def _position(self, path: str, line: int, column: int) -> lsp.Position:
+        """A position in the editor's units, which count from 0."""
         source = self.files.source(path)
         before = "" if source is None or line > source.line_count else source.line(line)[: column - 1]
         return lsp.Position(line - 1, self.server.workspace.position_codec.client_num_units(before))
 
     def _whole(self, path: str) -> lsp.Range:
+        """The range of a whole file."""
         source = self.files.source(path)
         lines = 0 if source is None else source.line_count
         return lsp.Range(lsp.Position(0, 0), lsp.Position(lines, 0))
@@ -402,4 +405,5 @@ def _is_wanted(kind: str, wanted: Sequence[str] | None) -> bool:
 
 
 def _order(position: lsp.Position) -> tuple[int, int]:
+    """Sort key of a position."""
     return position.line, position.character

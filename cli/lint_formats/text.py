@@ -186,7 +186,7 @@ def _heading(unit: Unit, view: _View) -> list[str]:
 
 
 def _agreement_lines(report: Report, units: int, view: _View) -> Iterator[str]:
-    """How much of the one pair was compared and how, what was not, and the command that goes on from there."""
+    """Lines on a pair without findings: equal fields, undecided ones, and the command to run both models."""
     agreement = report.agreement
     if agreement is None or units > 1 or len(report.pairs) != 1 or report.diagnostics != _remarks_of(report):
         return
@@ -212,6 +212,7 @@ def _upgrade_lines(report: Report, language: Language) -> Iterator[str]:
 
 
 def _stops(entry: Diagnostic) -> bool:
+    """True for an error that keeps the run from starting or going on."""
     return entry.kind.severity == "error" and entry.kind.effect == "stops"
 
 
@@ -375,7 +376,7 @@ _NARROWEST = 20
 
 
 def _rows(line: str, room: int | None) -> Iterator[tuple[int, int]]:
-    """Where each row of a line begins and ends that takes at most `room` columns."""
+    """Start and end of each row that a line is broken into, with at most `room` columns a row."""
     if room is None:
         yield 0, len(line)
         return

@@ -165,6 +165,7 @@ class Gathering:
         return len(self._of("megatron")) == len(self._of("mindformers")) == 1
 
     def _trains(self, name: str) -> bool:
+        """True if a file could be read and trains a GPT model."""
         file = self._take(name)
         return file is not None and trains_gpt(self._sides[file].config)
 
@@ -217,6 +218,7 @@ class Gathering:
                     self._sides.pop(self._files.get(places.get(place, "")) or "", None)
 
     def _group(self, script: Side, yaml: Side) -> tuple[Side, ...]:
+        """The two files as a pair, which is noted; UsageError if one version option could mean either."""
         if self._settings.asked is not None:
             self._settings.versions.require_clear((script.config, yaml.config), self._settings.asked)
         self.pairs.append((script.config.file, yaml.config.file))

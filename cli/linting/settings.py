@@ -131,6 +131,7 @@ class Reader:
         return known
 
     def _keep(self, source: SourceText) -> SourceText:
+        """Remember a text by its file's name, and give it back."""
         self.sources[source.name] = source
         return source
 

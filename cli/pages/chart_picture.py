@@ -65,6 +65,7 @@ def charts_svg(title: str, lines: Sequence[str], charts: Sequence[Chart], style:
 
 
 def _svg(height: float, title: str, body: str, more: str = "") -> str:
+    """An SVG picture of a fixed width with a title for screen readers."""
     size = f'viewBox="0 0 {WIDTH} {height:g}"' + (f' width="{WIDTH}" height="{height:g}"' if more else "")
     return f'<svg{more} class="accmap-chart" {size} role="img" aria-label="{markup(title)}">{body}</svg>'
 
@@ -107,6 +108,7 @@ def _axes(chart: Chart, frame: _Frame) -> Iterator[str]:
 
 
 def _stroke(curve: Curve, path: str) -> str:
+    """SVG path of a curve in its colour, dashed if the curve is."""
     dashed = f' stroke-dasharray="{_DASHES[curve.colour % 5]}"' if curve.is_dashed else ""
     return f'<path class="curve s{curve.colour % 6}" d="{path}"{dashed}/>'
 
@@ -129,6 +131,7 @@ def _legend_places(chart: Chart) -> Iterator[tuple[Curve, int, int]]:
 
 
 def _height(chart: Chart) -> int:
+    """Height of a chart in pixels with its legend."""
     return HEIGHT + _LEGEND_ROW * max((row for _curve, _x, row in _legend_places(chart)), default=0)
 
 

@@ -67,6 +67,7 @@ def html_fragment(document: Document) -> str:
 
 
 def _body(document: Document, charts: _Charts) -> str:
+    """HTML of the whole document inside the page."""
     said = _button_words(document.language)
     names: dict[str, Any] = {"language": document.language, "said": said, "number_of": charts.number}
     module: Any = _templates().get_template("parts.html").make_module(names)
@@ -182,8 +183,10 @@ def _file(name: str) -> str:
 
 @cache
 def _style() -> str:
+    """The style sheets of the page, those of the chart library included."""
     return _file(f"{_LIBRARY}/uPlot.min.css") + _file("chart.css") + _file("page.css")
 
 
 def _digest(text: str) -> str:
+    """The hash of a script or style as a content security policy names it."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"

@@ -141,7 +141,7 @@ def _names_in(answer: Mapping[str, Any]) -> set[str]:
 
 
 def list_candidates(word: str, listed: Sequence[Candidate], language: Language, form: str) -> Outgoing:
-    """What a word that is not a name may mean, written in `form`."""
+    """A page with the names that an unknown word may mean, written in `form`."""
     if form == "json":
         nothing = {"meaning": None, "options": [], "candidates": [one._asdict() for one in listed]}
         return json_text({**explanation(nothing_named(word), (), language), **nothing})
@@ -374,7 +374,7 @@ def _row_parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]
 
 
 def _closing_parts(answer: Mapping[str, Any], language: Language) -> Iterator[_Part]:
-    """What is longer, or further away: exceptions of the rows, other names for the word, options of accmap."""
+    """The last parts of an explanation: exceptions of the rows, related names, and options of accmap."""
     word = say.page("explain", language)
     for entry in answer["rows"]:
         if entry["caveats"]:

@@ -50,7 +50,7 @@ def same_as(word: str) -> str:
 
 
 def section_record(path: str, language: Language) -> dict[str, Any]:
-    """What is known of a section, as JSON values."""
+    """The explanation of a section as JSON: content, keys of each graph mode, reason and examples."""
     entry = SECTIONS.get(path)
     keys = _section_keys().get((entry and entry["as"]) or path, {})
     graphs = [_graph_record(path, graph, keys[graph], language) for graph in _GRAPHS if graph in keys]
@@ -134,6 +134,7 @@ def _alias_paths() -> frozenset[str]:
 
 
 def _alternatives(keys: Iterable[str]) -> list[str]:
+    """Single keys of entries such as `a|b`."""
     return [one for key in keys for one in key.split("|")]
 
 

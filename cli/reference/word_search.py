@@ -69,7 +69,7 @@ def _codes_like(word: str) -> tuple[str, ...]:
 
 
 def synonyms_of(word: str, known: Collection[str], language: Language) -> list[Candidate]:
-    """What the table of synonyms has for a word, without the word itself and the names that are known already."""
+    """Candidates from the table of synonyms for a word, except for names that are known already."""
     names = [name for name in _names_of_synonyms(word) if name not in known and name not in (word, f"--{word}")]
     return [Candidate(name, meaning_of(name, language)) for name in names]
 
@@ -127,7 +127,7 @@ def _texts() -> tuple[tuple[str, str], ...]:
 
 
 def meaning_of(name: str, language: Language) -> str:
-    """What a name means, in one line."""
+    """The meaning of a code, section, field, option, flag or key in one line."""
     from ...rules.pages import summary_of
 
     summary = summary_of(name, language)

@@ -99,6 +99,7 @@ class Contents:
 
 
 def _sizes(data: DataFile) -> tuple[int, ...]:
+    """Sizes of the data set's files in bytes."""
     return tuple(os.path.getsize(path) for path in data.paths)
 
 

@@ -111,6 +111,7 @@ def _global_batch(reader: Reader) -> int | None:
 
 
 def _seed(reader: Reader, own: str) -> int | None:
+    """The seed of the data order; the framework's default if unset, None if undecided."""
     given = reader.value(f"{own}.seed", "seed", needed=True)
     if given is None:
         return DEFAULT_SEED
@@ -118,6 +119,7 @@ def _seed(reader: Reader, own: str) -> int | None:
 
 
 def _steps(reader: Reader, *, dynamic: bool) -> int | None:
+    """Number of steps of the run; None if it is not known."""
     steps = reader.whole("resolved.schedule.total_steps" if dynamic else "resolved.runner.total_steps")
     return reader.whole("training.steps") if dynamic and steps is None else steps
 

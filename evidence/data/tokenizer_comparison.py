@@ -230,6 +230,7 @@ _MOST_PIECES = 1 << 22
 
 
 def _sentencepiece(file: str) -> TokenizerFiles:
+    """The content of a SentencePiece model file; UnreadableError if it is damaged."""
     try:
         return _read_model(file, read_bytes(file, limit=_MOST_COMPARED))
     except ValueError as error:

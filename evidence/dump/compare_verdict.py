@@ -109,10 +109,12 @@ def _parts(part: Part) -> list[str]:
 
 
 def _unreadable(part: Part) -> int:
+    """Number of tensors that could not be read."""
     return len(part.unreadable)
 
 
 def _tensors(part: Part) -> list[str]:
+    """Names of the tensors that only one side has."""
     return [f"{one.side.upper()}: {one.unit}.{one.place}" for one in part.alone]
 
 
@@ -283,6 +285,7 @@ def _light(unit: UnitResult) -> UnitResult:
 
 
 def _dump(tree: Tree) -> Dump:
+    """A dump tree reduced to what the answer tells of it."""
     return Dump(tree.path, tree.form, tree.framework, tree.level, tree.content, tree.step, tree.rank, len(tree.units))
 
 

@@ -251,6 +251,7 @@ def _ending(mapping: StageMapping, mappings: Sequence[StageMapping]) -> str:
 
 
 def _script(commands: Sequence[str]) -> str:
+    """A shell script that changes to its own folder and runs the commands."""
     return "\n".join(["#!/usr/bin/env bash", "set -eu", 'cd "$(dirname "$0")"', *commands]) + "\n"
 
 
@@ -378,6 +379,7 @@ def msprobe_config(request: Request, folder: str, scope: Sequence[str], *, ranks
 
 
 def _spans(spans: Sequence[Span]) -> list[int | str]:
+    """Numbers and ranges in the form that msprobe's configuration takes."""
     return [span.first if span.first == span.last else span.text() for span in spans]
 
 
@@ -624,4 +626,5 @@ def _operators(request: Request, subject: Subject) -> Iterator[Diagnostic]:
 
 
 def _advice(file: str, what: Words) -> Diagnostic:
+    """A diagnostic with advice on the dump."""
     return diagnose(say.advice(what=what), file)

@@ -133,6 +133,7 @@ def _compare_arrays(
 
 
 def _read(tensor: Tensor) -> Any:
+    """The elements of a tensor from its file."""
     assert tensor.path is not None
     return read_tensor(tensor.path)
 

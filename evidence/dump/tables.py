@@ -230,6 +230,7 @@ def _that_count(beside: Sequence[tuple[Alone, Tensor]], units: Sequence[UnitResu
 
 
 def _role(place: str) -> Role:
+    """The role of a tensor by its place in the module: input, parameter or output."""
     return "input" if place.startswith("input") else "parameter" if place.startswith("param") else "output"
 
 
@@ -446,6 +447,7 @@ def why_unreadable(error: Exception) -> Words:
 
 
 def _csv(path: str) -> Iterator[list[str]]:
+    """Rows of a CSV file that are not empty."""
     csv.field_size_limit(_LONGEST_ROW)
     for row in csv_rows(path, strict=True):
         if any(cell.strip() for cell in row):
@@ -538,6 +540,7 @@ def _elements(stream: _Sheet, tag: str) -> Iterator[ElementTree.Element]:
 
 
 def _strings(archive: zipfile.ZipFile, budget: UnpackLimit) -> Iterator[str]:
+    """The shared strings of a spreadsheet, which its cells refer to by number."""
     with archive.open(_STRINGS) as stream:
         for element in _elements(_Sheet(stream, budget), f"{_MAIN}si"):
             text = _text(element)

@@ -153,6 +153,7 @@ def _time(written: str) -> int:
 
 
 def _table(path: str) -> Iterator[list[str]]:
+    """Rows of a CSV table of a dump; UnreadableError if it is damaged."""
     try:
         yield from csv_rows(path, strict=False)
     except (OSError, UnicodeDecodeError, csv.Error) as error:

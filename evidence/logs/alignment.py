@@ -260,6 +260,7 @@ def extras_of(recipes: Sequence[Recipe]) -> Extras | None:
 
 
 def _number(recipe: Recipe, field: FieldName) -> float:
+    """The number in a recipe field; 0 if there is none."""
     value = recipe.value(field)
     return float(value) if isinstance(value, (int, float)) else 0.0
 

@@ -205,6 +205,7 @@ class Run(NamedTuple):
 
 
 def _mean(values: array[float]) -> float:
+    """Mean of the finite values; NaN if there are none."""
     known = [value for value in values if math.isfinite(value)]
     return math.fsum(known) / len(known) if known else math.nan
 

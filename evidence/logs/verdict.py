@@ -451,6 +451,7 @@ def _difference(a: float, b: float) -> tuple[float, float]:
 
 
 def _within(size: float, share: float, limits: tuple[float, float]) -> bool:
+    """True if a difference is small enough absolutely or relatively."""
     return size < limits[0] or share < limits[1]
 
 

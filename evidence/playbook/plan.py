@@ -384,6 +384,7 @@ def _overview(plan: Plan, language: Language) -> Iterator[str]:
 
 
 def _title(check: Check, language: Language) -> str:
+    """Title of a check, marked if the check is optional."""
     return check.title[language] + (say.page("playbook", language)("optional") if check.optional else "")
 
 

@@ -153,6 +153,7 @@ class Places:
         self._rows = None
 
     def _offsets(self, row: int) -> Shape:
+        """Offsets of a piece in its tensor, one for each axis."""
         at = row * (self._axes + 3)
         return tuple(self._numbers[at : at + self._axes])
 
@@ -280,6 +281,7 @@ def _ordered_dict(pairs: Any = ()) -> dict[Any, Any]:
 
 
 def _parameter(data: object, *_rest: object) -> object:
+    """The tensor itself, for a torch parameter."""
     return data
 
 
@@ -316,6 +318,7 @@ def _are_numbers(found: Any) -> bool:
 
 
 def _require(*, holds: bool) -> None:
+    """Raise PickleError unless the condition holds."""
     if not holds:
         raise PickleError("an entry is not as expected")
 

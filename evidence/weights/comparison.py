@@ -176,6 +176,7 @@ def _misfits(opened: Iterable[_Opened]) -> Iterator[Unseen]:
 
 
 def _fits(shape: Shape, wanted: Shape, *, any_rows: bool = False) -> bool:
+    """True if a shape is the wanted one, apart from the number of rows where that is open."""
     return shape == wanted or ((any_rows or wanted[0] == OPEN) and shape[1:] == wanted[1:])
 
 
@@ -186,6 +187,7 @@ def _is_arrangement_assumed(sides: Sides | None, *checkpoints: Checkpoint) -> bo
 
 
 def _model(checkpoint: Checkpoint, sides: Sides | None) -> Model:
+    """Model of a checkpoint, in the layout of the configurations if there are any."""
     if sides is None:
         return checkpoint.model(View(inferred_layout(checkpoint)))
     view = View(sides.layout, sides.expected_shapes("megatron"), sides.megatron.source, strict=False)

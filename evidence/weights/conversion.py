@@ -259,6 +259,7 @@ def _conversion_of(
 def _form_to_load(
     request: Request, plan: Plan
 ) -> Literal["torch", "torch_dist", "safetensors", "dynamic", "resumed", "huggingface"]:
+    """A word for the form of the written checkpoint, which decides the way to load it."""
     if plan.target != "mindformers":
         return request.ckpt_format if plan.target == "megatron" else "huggingface"
     if plan.adam is not None:
@@ -744,6 +745,7 @@ def state_of(folder: str, output: str) -> list[list[Any]]:
 
 
 def _stamp(path: str, name: str) -> list[Any]:
+    """Name, size and time of change of a file, by which a changed file is noticed."""
     # A link that leads nowhere is no part of the checkpoint, but it must not be a crash either.
     state = os.lstat(path) if os.path.islink(path) and not os.path.exists(path) else os.stat(path)
     return [name, state.st_size, state.st_mtime_ns]
@@ -818,6 +820,7 @@ def _source_folders(folder: str) -> set[str]:
 
 
 def _recorded_conversion(folder: str) -> Mapping[str, Any] | None:
+    """The record of a finished conversion in a folder's manifest; None if there is none."""
     path = os.path.join(folder, MANIFEST)
     if not os.path.isfile(path):
         return None

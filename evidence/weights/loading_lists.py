@@ -120,6 +120,7 @@ def _two_lists(text: str) -> tuple[str, str] | None:
 
 
 def _note(found: dict[tuple[str, Missing], Entry], text: str, which: Missing, line: int) -> None:
+    """Store the names that a line lists, under the kind of the list."""
     names: list[str] = [found[1] or found[2] for found in _NAME.finditer(text)] or _BARE.findall(text)
     for name in names:
         found.setdefault((name, which), Entry(name, which, line))
@@ -232,6 +233,7 @@ def _normal(place: str) -> str:
 
 
 def _ending(name: str) -> str:
+    """The last part of a parameter's name: `bias`, or `weight` for any other."""
     return "bias" if name.endswith(("bias", "beta")) else "weight"
 
 

@@ -137,6 +137,7 @@ def cut_shard(name: str, weight: Weight, rank: int, ranks: int, *, gated: bool, 
 
 
 def _share(name: str, weight: Weight, length: int, ranks: int) -> int:
+    """Length of each rank's share; UnreadableError if the length cannot be divided."""
     if length % ranks:
         raise_unreadable(say.split(named=f"{name} ({length})", parts=ranks, option="--tensor-parallel"), weight.file)
     return length // ranks
@@ -716,6 +717,7 @@ def _entries(file: TorchFile) -> Iterator[tuple[int, str, Any]]:
 
 
 def _chunks(content: Mapping[str, Any]) -> list[str]:
+    """Keys of the virtual pipeline stages in a shard, `model0` and so on."""
     keys = [key for key in content if isinstance(key, str) and key.startswith("model") and key[5:].isdecimal()]  # pyright: ignore[reportUnnecessaryIsInstance]
     return sorted(keys, key=lambda key: int(key[5:]))
 
@@ -854,6 +856,7 @@ def _group_experts(held: Mapping[str, Weight]) -> Iterator[tuple[str, Weight]]:
 
 
 def _place(weights: Mapping[str, Weight]) -> str:
+    """Path of the file of the first weight; empty if there are none."""
     return next((weight.file for weight in weights.values()), "")
 
 

@@ -558,6 +558,7 @@ def _begins_object(path: str) -> bool:
 
 
 def _spend(path: str, budget: Budget, size: int) -> None:
+    """Count the size against the file's budget; UnreadableError if it claims too many items."""
     try:
         budget.take(size)
     except ValueError as error:

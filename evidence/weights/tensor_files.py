@@ -671,4 +671,5 @@ def _overlap(boxes: Sequence[tuple[Shape, Shape]], rest: list[int]) -> bool:
 
 
 def _edges(chunk: Chunk) -> tuple[int, int]:
+    """First row of a chunk in the whole tensor, and the row behind its last."""
     return chunk.offsets[0], chunk.offsets[0] + chunk.shape[0]

@@ -341,6 +341,7 @@ class _Readme:
             yield f"export {name}={value}"
 
     def _msrun(self, file: str) -> str:
+        """The command that starts the MindSpore Transformers side."""
         mode = " --mode 1" if self.pair.mindformers.dialect == "dynamic" else ""
         started = f'bash scripts/msrun_launcher.sh "run_mindformer.py --config /path/to/{file}{mode}"'
         if self.nodes == 1:

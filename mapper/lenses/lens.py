@@ -191,6 +191,7 @@ def _as_truth(value: Value) -> Value:
 
 
 def _unit(value: Value) -> Value:
+    """The value unchanged."""
     return value
 
 

@@ -294,7 +294,7 @@ def _rotation_put(_values: Values, scope: Scope) -> Written:
 
 
 def _query_type_get(_values: Values, scope: Scope) -> Values:
-    """Compute type: the version rotates in the queries' type and ignores its key."""
+    """The compute type: the version rotates in the type of the queries and ignores the key for it."""
     return (scope.field("precision.compute_dtype"),)
 
 

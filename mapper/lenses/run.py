@@ -411,6 +411,7 @@ def _learned_positions_get(values: Values, scope: Scope) -> Values:
 
 
 def _learned_positions_put(values: Values, _scope: Scope) -> Written:
+    """No key: the written side has none for it."""
     return (OMIT,) * len(values)
 
 

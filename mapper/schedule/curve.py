@@ -306,6 +306,7 @@ class Constant(NamedTuple):
         return 0.0
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps: zero."""
         return 0.0
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
@@ -326,6 +327,7 @@ class Line(NamedTuple):
         return self.rate
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps: zero."""
         return 0.0
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
@@ -348,6 +350,7 @@ class Cosine(NamedTuple):
         return -self.half * self.rate * math.sin(self.rate * (step - self.origin))
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps."""
         return abs(self.half) * self.rate**4
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
@@ -389,6 +392,7 @@ class Power(NamedTuple):
         return _power_derivative(self.height, self._base_at(step), self.exponent, 1) / -self.length
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps."""
         ends = [abs(_power_derivative(self.height, self._base_at(step), self.exponent, 4)) for step in (start, end)]
         if self._base_at(start) > 0 > self._base_at(end) and self.exponent < 4:
             ends.append(math.inf if self.exponent not in (0, 1, 2, 3) else 0.0)
@@ -438,6 +442,7 @@ class Halving(NamedTuple):
         return -2.0 * self.height * rate * math.pow(0.5, (step - self.origin) / self.length)
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps."""
         rate = math.log(2.0) / self.length
         return abs(2.0 * self.height) * rate**4 * math.pow(0.5, (start - self.origin) / self.length)
 
@@ -462,6 +467,7 @@ class Root(NamedTuple):
         return -self.height / (2.0 * self.length * math.sqrt(past)) if past > 0 else -math.inf
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps."""
         past = (start - self.origin) / self.length
         return abs(self.height) * 0.9375 * past**-3.5 / self.length**4 if past > 1e-80 else math.inf
 
@@ -483,6 +489,7 @@ class InverseRoot(NamedTuple):
         return -0.5 * self.scale * (step - self.origin) ** -1.5
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Bound on the size of the fourth derivative between two steps."""
         return abs(self.scale) * 6.5625 * (start - self.origin) ** -4.5
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:
@@ -501,9 +508,11 @@ class Sampled(NamedTuple):
         return self.at(int(step))
 
     def slope(self, step: float, /) -> float:
+        """Not a number: samples have no slope."""
         return math.nan
 
     def fourth(self, start: float, end: float, /) -> float:
+        """Infinity: nothing is known of the curve between its samples."""
         return math.inf
 
     def range(self, start: float, end: float, /) -> tuple[float, float]:

@@ -286,6 +286,7 @@ class _Translator:
                 yield FieldCase(self.sides, row, field, entry, target)
 
     def _report(self, case: FieldCase) -> None:
+        """Add the row of the report for a field, if it needs one."""
         found = decide(case)
         if found is not None:
             self.rows.append(found)

@@ -359,6 +359,7 @@ class Updater:
         return choice is not None and (own is None or own.name != choice.family.name)
 
     def _speaks(self, row: Row, mode: str) -> bool:
+        """True if the file has settings for a row or, unless only explicit ones count, says it in another way."""
         if self._settings(row):
             return True
         recipe = self.translation.recipe
@@ -649,7 +650,7 @@ def _share(degree: Value, column: Value) -> Value:
 
 
 def _kind_of_file(side: str) -> Words:
-    """What a file is called that is written for a side."""
+    """Words for the kind of file that is written: a script, or a YAML of one graph mode."""
     if side == "megatron":
         return say.a_megatron_script()
     return say.a_yaml(graph=say.dynamic_graph() if side == "dynamic" else say.static_graph())

@@ -231,6 +231,7 @@ def _start_of(side: Side) -> Place:
 
 
 def _display(value: Value) -> str:
+    """A value as text of at most 80 characters."""
     text = display_value(value)
     return text if len(text) <= 80 else text[:79] + "…"
 
@@ -388,6 +389,7 @@ def cache_too_small(subject: Subject) -> Iterator[Found]:
 
 
 def _places(name: str) -> tuple[str, ...]:
+    """The keys under which a setting of the model may stand, by priority."""
     return (f"model.model_config.{name}", f"resolved.model.{name}", f"resolved.transformer.{name}")
 
 
@@ -426,6 +428,7 @@ def service_limits(subject: Subject) -> Iterator[Found]:
 
 
 def _last(key: str) -> str:
+    """The last part of a dotted key."""
     return key.rpartition(".")[2]
 
 

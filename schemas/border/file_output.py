@@ -226,6 +226,7 @@ def _remove_leftover(path: str, *, elsewhere: bool) -> None:
 
 
 def _seconds() -> float:
+    """The current time in seconds."""
     from time import time
 
     return time()

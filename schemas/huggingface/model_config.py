@@ -124,6 +124,7 @@ def _is_plain(value: object, is_numeric: bool) -> bool:
 
 
 def _unusable(key: str, kind: str, value: object, version: str) -> Problem:
+    """Problem for a key whose value is of another kind than wanted."""
     expected = {"whole": say.kind_whole, "number": say.kind_number, "text": say.kind_text}[kind]()
     return say.value_of_another_kind(key=key, expected=expected, value=brief_text(value), version=version)
 

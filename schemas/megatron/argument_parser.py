@@ -337,7 +337,7 @@ class _Parser:
         self.report(say.stray_argument(text=word.text, flag=flag, expected=_expected_values(fact)), word.span)
 
     def open(self, word: Argument) -> None:
-        """Report an undecided word after which further arguments may follow."""
+        """Report a word whose text is undecided; any argument may follow from here on."""
         self.report(say.undecided_argument(text=word.text, why=word.reason()), word.span)
         self.after_open = set()
 

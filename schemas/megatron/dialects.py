@@ -404,6 +404,7 @@ class _Reading:
         return Beside(tuple(before), tuple(after), frozenset(lifted), self._label(name) if alone else None, own_class)
 
     def _counts(self, one: Mapping[str, Any]) -> bool:
+        """True if a table entry holds for the version at hand."""
         versions = one.get("versions")
         if versions is None:
             return True

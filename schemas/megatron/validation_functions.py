@@ -148,7 +148,7 @@ def first_step_batch(schedule: str, length: int | None) -> int:
 
 
 def split_parts(split: str) -> int:
-    """How many numbers `--split` has (blended_megatron_dataset_config.py:parse_and_normalize_split)."""
+    """Number of numbers in `--split` (blended_megatron_dataset_config.py:parse_and_normalize_split)."""
     return len("".join(letter if letter in ".0123456789" else " " for letter in split).split())
 
 

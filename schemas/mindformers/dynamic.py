@@ -225,6 +225,7 @@ class DynamicReading(Reading):
             self._explicit(path, node, acceptance)
 
     def _explicit(self, path: str, node: Node, acceptance: Acceptance = "accepted") -> None:
+        """Record a setting that the file gives."""
         raw = None if node.text is None else (node.text,)
         self.settings[path] = Setting(path, node.value, "explicit", node.span, raw=raw, acceptance=acceptance)
 

@@ -225,10 +225,12 @@ class LaunchReading:
             yield Override(path, parsed, _joined_span(key.span, value.span), key.text)
 
     def _single(self, flag: str) -> _Part | None:
+        """The first word that a flag was given; None without one."""
         given = self._given.get(flag)
         return given.parts[0] if given is not None and given.parts else None
 
     def _predicts(self) -> bool:
+        """True if the launch asks for inference."""
         mode = self._single("--run_mode")
         return mode is not None and mode.text in PREDICT_MODES
 

@@ -249,6 +249,7 @@ class _Conversion:
         return NOTHING if near is None else suggest_as(say.perhaps_meant(near=near), near, key, known)
 
     def _path(self, key: str, one: Sourced) -> str:
+        """The path of the key from which a value comes."""
         return one.sources[0] if one.sources else f"{self.reading.model}.{key}"
 
 

@@ -313,6 +313,7 @@ class Trainer(Run):
         self._refuse(row.more.at, words(self.version, row, self))
 
     def _refuse(self, name: str, why: Words) -> None:
+        """Report that the framework rejects a value, at the place of the first key it comes from."""
         path = next((path for path in self.sources(name) if path in self.reading.places), self.path(name))
         self.reading.note(say.rejected(why=why, version=self.version), path)
 

@@ -47,7 +47,7 @@ def check_callbacks(run: Trainer) -> None:
 
 
 def track_logits(run: Dynamic) -> None:
-    """Apply `max_logits_monitor.py:configure_max_logits_tracking`."""
+    """Switch the tracking of attention logits on if a MaxLogitsMonitor or Muon's clipping needs it."""
     kinds = {key: one.value for key, one in run.reading.settings.items() if key.startswith("callbacks[")}
     monitors = [key for key, kind in kinds.items() if key.endswith("].type") and kind == "MaxLogitsMonitor"]
     clips = run.get("optimizer.type", None) == "Muon" and run.get("optimizer.qk_clip_enabled", True)

@@ -225,6 +225,7 @@ def _pwd(shell: Shell, _fields: list[Field], place: Place) -> int | None:
 
 
 def _pushd(shell: Shell, _fields: list[Field], _place: Place) -> int | None:
+    """Builtin `pushd`, which is not followed: the working directory is unknown from then on."""
     shell.state.cwd = None
     return None
 
@@ -753,6 +754,7 @@ def _which(shell: Shell, target: str | None, place: Place) -> int | None:
 
 
 def _type(shell: Shell, fields: list[Field], place: Place) -> int | None:
+    """Builtin `type`: output unknown; succeeds for a known builtin or function."""
     target = fields[-1].string()
     shell.emit_unknown(place)
     return 0 if target in TABLE or target in shell.state.functions else None

@@ -146,6 +146,7 @@ def _test_file(shell: Expander, letter: str, path: str) -> bool | None:
 
 
 def _compare_numbers(operator: str, left: int, right: int) -> bool:
+    """The answer of a comparison such as `-lt` between two numbers."""
     return {
         "-eq": left == right,
         "-ne": left != right,

@@ -145,13 +145,14 @@ def _write_all_operands(shell: Session, words: list[str | None], _given: Text | 
 
 
 def _in_place(word: str | None) -> bool:
-    """`-i`, `-i.bak`, `-ri`, `-pi`, `--in-place`."""
+    """True for an option that edits files in place, such as `-i`, `-i.bak`, `-ri` or `--in-place`."""
     if word is None or not word.startswith("-"):
         return False
     return word.startswith(("--in-place", "--inplace")) if word.startswith("--") else "i" in word.partition(".")[0][:5]
 
 
 def _operands(words: Sequence[str | None]) -> list[str]:
+    """Words that are not options."""
     return [word for word in words if word and not word.startswith("-")]
 
 

@@ -274,6 +274,7 @@ class _Builder:
         self.blank_closed = True
 
     def open(self) -> Field:
+        """The field that is being built; a new one if there is none."""
         if self.current is None:
             self.current = Field()
         return self.current
@@ -287,6 +288,7 @@ class _Builder:
             field.protected = field.protected or pattern.has_pattern(piece.text, extended=True)
 
     def close(self) -> None:
+        """End the field that is being built, if there is one."""
         if self.current is not None:
             self.done.append(self.current)
             self.current = None

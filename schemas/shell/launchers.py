@@ -59,14 +59,17 @@ class Container(NamedTuple):
 
 
 def _names(text: str) -> frozenset[str]:
+    """The words of a text as a set."""
     return frozenset(text.split())
 
 
 def _options(one: str = "", two: str = "") -> dict[str, int]:
+    """Options of a launcher with the number of words each takes: 1 for `one`, 2 for `two`."""
     return {**dict.fromkeys(one.split(), 1), **dict.fromkeys(two.split(), 2)}
 
 
 def _letters(letters: str, more: str = "") -> dict[str, int]:
+    """Options of one letter that take one word, with `more` options."""
     return {**dict.fromkeys(["-" + letter for letter in letters], 1), **_options(more)}
 
 

@@ -262,6 +262,7 @@ class Parser:
         return Test(self._condition(start), self.code.place(start, self.at))
 
     def _coproc(self, start: int) -> Command:
+        """A `coproc` command, read as a subshell."""
         return Subshell((Item(self._command(), False),), self.code.place(start, self.at))
 
     def _with_redirects(self, body: Command) -> Command:
@@ -711,6 +712,7 @@ class Parser:
             self._bare(parts)
 
     def _double(self, opened: int) -> Double:
+        """A word part in double quotes."""
         self.at = opened + 1
         self._enter(opened)
         parts = self._double_run(self.size, '"', opened)
@@ -1053,12 +1055,14 @@ class Parser:
         return found
 
     def _either(self, opened: int) -> Condition:
+        """A condition: tests joined by `&&` and then `||`."""
         left = self._both(opened)
         while self._take("||"):
             left = Logic("||", left, self._both(opened))
         return left
 
     def _both(self, opened: int) -> Condition:
+        """Tests of a condition joined by `&&`."""
         left = self._primary(opened)
         self._gap()
         while self._take("&&"):
@@ -1172,6 +1176,7 @@ class Parser:
             raise ShellSyntaxError(say.too_much_work(), self.code.place(at, at + 1))
 
     def _enter(self, at: int) -> None:
+        """Count one more level of nesting; ShellSyntaxError beyond the limit."""
         self.depth += 1
         if self.depth > DEEPEST:
             raise ShellSyntaxError(say.too_deep(), self.code.place(at, at + 1))

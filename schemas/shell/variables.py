@@ -343,6 +343,7 @@ class Variables(Session):
         return target[0], named
 
     def _weigh(self, value: Text) -> None:
+        """Count the size of a value against the budget; ExhaustedError if it is too long."""
         size = sum([len(piece.text) for piece in value])
         self.spend(len(value) // 8 + size // 512)
         if size > LONGEST_TEXT:

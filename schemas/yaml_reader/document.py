@@ -451,6 +451,7 @@ class Reader:
         self.anchors[anchor] = node
 
     def _collection_span(self, frame: _Frame, event: Any) -> Span:
+        """Span of a mapping or list, up to its last entry."""
         start = frame.event.start_mark
         if frame.event.flow_style or not frame.children:
             return self._mark_span(start, event.end_mark)
@@ -534,6 +535,7 @@ class Reader:
         return next((at for at in range(line + 1, self.source.line_count + 1) if self._says(at)), line)
 
     def _says(self, line: int) -> bool:
+        """True if a line has content besides a comment."""
         return bool(self.source.line(line).split("#")[0].strip())
 
     def _indent(self, line: int) -> int:
@@ -544,6 +546,7 @@ class Reader:
         return self._mark_span(mark, mark).line
 
     def _whole(self, line: int) -> Span:
+        """Span of a line without its indent."""
         return Span(line, self._indent(line) + 1, line, len(self.source.line(line)) + 1)
 
     def _refuse_character(self, index: int) -> NoReturn:

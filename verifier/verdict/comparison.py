@@ -255,6 +255,7 @@ def relative(a: float, b: float, floor: float = 0.0) -> float:
 
 
 def _row(name: str, a: float | None, b: float | None, tolerance: float, floor: float = 0.0) -> Row:
+    """A row that compares two numbers; it agrees if both are missing or their difference is within tolerance."""
     if a is None or b is None:
         return Row(name, a, b, None, agrees=a is b)
     difference = relative(a, b, floor)
@@ -646,6 +647,7 @@ def _distance(ours: Array, others: Array, *, laid_out: bool) -> float:
 
 
 def _agree(ours: Array, others: Array, allowed: float, *, laid_out: bool) -> bool:
+    """True if two arrays are at most `allowed` apart."""
     return _distance(ours, others, laid_out=laid_out) <= allowed
 
 

@@ -94,6 +94,7 @@ def backend_of(framework: str, device: str = "cpu") -> Backend:
 
 
 def _reason(error: BaseException) -> str:
+    """An error in one line of at most 500 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
 
 

@@ -117,6 +117,7 @@ class _Reader:
         return node
 
     def mapping(self, node: Any, what: str) -> dict[str, Any]:
+        """The entries of a YAML mapping by key; UnreadableError for another kind of node."""
         if not _is_mapping(node):
             self.refuse(say.not_a_mapping(what=verbatim(what)), node)
         return {_text_of_node(key): value for key, value in self.pairs(node)}

@@ -195,6 +195,7 @@ class _Reader:
         return found
 
     def _group(self, name: str) -> Tree:
+        """The YAML of the training group that an experiment names."""
         name = name if name.endswith(".yaml") else f"{name}.yaml"
         source = self.open_file(os.path.join(self.folder, _GROUP, name))
         return _tree_of_node(self._read(source), source.name)
@@ -244,6 +245,7 @@ class _Reader:
         return self._value(f"{before}{inner}{behind}", (*within, ""))
 
     def _lookup(self, name: str, within: tuple[str, ...]) -> _Leaf | None:
+        """The value that a reference names; None for a circle or too many references."""
         self.followed += 1
         if name in within or len(within) == _DEEPEST or self.followed > _MOST:
             return None
@@ -256,6 +258,7 @@ class _Reader:
         return None if value is None else str(value)
 
     def _environment(self) -> tuple[dict[str, str | None], dict[str, Span]]:
+        """Environment variables that the experiment sets, and the place of each."""
         held = {name: one for name, one in self._section("experiment", "envs").items() if isinstance(one, _Leaf)}
         found = {name: self._value(one.value) for name, one in held.items()}
         texts = {name: None if lacking or value is None else str(value) for name, (value, lacking) in found.items()}
