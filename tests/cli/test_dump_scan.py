@@ -30,7 +30,7 @@ def test_the_unit_that_makes_an_overflow_is_named(accmap: Run, tmp_path: Path, t
     assert origin["role"] == "output"
     assert len({one["unit"] for one in part["found"]}) > 1, "it spreads"
     assert part["origin"] in accmap("dump", "scan", "bad").out
-    assert "首次产生" in accmap("dump", "scan", "bad", "--lang", "zh").out
+    assert "最先由" in accmap("dump", "scan", "bad", "--lang", "zh").out
     good = accmap("dump", "scan", "good")
     assert (good.code, good.out.split()[0]) == (0, "finite")
 
@@ -63,7 +63,7 @@ def test_the_unit_that_makes_the_output_constant_is_named(accmap: Run, tmp_path:
         compared = json.loads(accmap("dump", "compare", "dump", "good", "--format", "json").out)
         (diverged,) = [one["first_divergence"] for one in compared["parts"]]
         assert (diverged["a"], diverged["constant"]) == (part["constant"], ["a"])
-        assert "On side A its output is the same for every token" in accmap("dump", "compare", "dump", "good").out
+        assert "On side A, the output is the same for every token" in accmap("dump", "compare", "dump", "good").out
 
 
 def test_a_backward_unit_does_not_make_a_nan_that_a_forward_one_was_given(accmap: Run, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def test_an_answer_of_verify_is_as_its_schema_says(held, tmp_path) -> None:
         "match", ("megatron", "mindformers"), ("a.sh", "b.yaml"), {"model.num_layers": [32, 2]}, (), 1e-5, "all",
         (Comparison(loss=(loss,)),), (0,), {"megatron": {"torch.cuda": "nothing"}}, left[:1],
         Divergence("decoder.final_layernorm", "forward"), ("norm.epsilon",),
-        (DifferingSetting("norm.epsilon", 1e-5, 1e-6),), (),
+        (DifferingSetting("norm.epsilon", 1e-5, 1e-6),),
         {"mindformers": WorkerFailure("killed", "memory")}, {"torch": "2.9"}, {"seconds": 1.0},
     ).as_partial(left[1:])  # fmt: skip
     answer = found.to_json(("NUM001",))
