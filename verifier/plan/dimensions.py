@@ -560,17 +560,23 @@ def _given_words(config: Config, known: Mapping[str, ArgumentFact], devices: int
         for key, one in taken.items()
         if key in known and one.origin == "explicit" and not (one.value is None and one.raw != ())
     }
-    if config.dialect != OWN:
-        plain = _of_words(config, given, devices).config
-        for key, one in taken.items():
-            if key not in known or one.value == plain.value(key):
-                continue
-            choices = known[key].choices or ()
-            if one.value in (None, known[key].default):  # a YAML writes what a launch leaves out
-                given.pop(key, None)
-            elif not choices or one.value in choices or not isinstance(one.value, str):
-                given[key] = words_of(known[key], one.value)
-    return given
+    return given if config.dialect == OWN else _as_fork_reads(config, given, known, devices)
+
+
+def _as_fork_reads(
+    config: Config, given: Mapping[str, list[str]], known: Mapping[str, ArgumentFact], devices: int
+) -> dict[str, list[str]]:
+    """These words, and those of Megatron-LM's own that give the values which the fork's code makes of them."""
+    plain, found = _of_words(config, given, devices).config, dict(given)
+    for key, one in config.settings.items():
+        if key not in known or not one.decided or one.acceptance != "accepted" or one.value == plain.value(key):
+            continue
+        choices = known[key].choices or ()
+        if one.value in (None, known[key].default):  # a YAML writes what a launch leaves out
+            found.pop(key, None)
+        elif not choices or one.value in choices or not isinstance(one.value, str):
+            found[key] = words_of(known[key], one.value)
+    return found
 
 
 def _read(path: str, text: str, options: ReadOptions) -> SmallFile:
