@@ -108,14 +108,14 @@ def test_findings_show_the_worst_first() -> None:
     [
         (lambda: accmap.convert(SCRIPT, "mindformer"), "did you mean mindformers"),
         (lambda: accmap.lint(SCRIPT, profile="fast"), "profile must be one of align, train"),
-        (lambda: accmap.lint(SCRIPT, select=["NETX"]), "NETX is not a code"),
+        (lambda: accmap.lint(SCRIPT, select=["NETX"]), "accmap has no code NETX"),
         (lambda: accmap.explain("NET9999"), "knows no code and no key"),
         (lambda: accmap.convert(SCRIPT, language="cn"), "language must be one of en, zh"),
         (lambda: accmap.pair(SCRIPT, language="cn"), "language must be one of en, zh"),
         (lambda: accmap.explain("NET016", "de"), "language must be one of en, zh"),
         (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage must be one of step1"),
         (lambda: accmap.explain(5), "knows no code and no key '5'"),
-        (lambda: accmap.logs(), "logs needs A"),
+        (lambda: accmap.logs(), "logs requires A"),
         (lambda: accmap.logs("a.log", experiment="long"), "experiment must be one of"),
         (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark requires"),
     ],
@@ -248,23 +248,23 @@ def test_an_answer_does_not_change(answers: dict[str, Any], name: str) -> None:
     ("call", "said"),
     [
         (lambda: accmap.load(None), "as one string or pathlib.Path, not as None"),  # pyright: ignore
-        (lambda: accmap.load(""), "not with ''"),
-        (lambda: accmap.load(b"run.sh"), "not with bytes"),  # pyright: ignore
+        (lambda: accmap.load(""), "not as ''"),
+        (lambda: accmap.load(b"run.sh"), "not as bytes"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, {"megatron": "0.15"}), "options must be an accmap.ReadOptions"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, option=None), "did you mean options?"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, megatron="0.15"), "options=accmap.ReadOptions(megatron="),  # pyright: ignore
         (lambda: accmap.load(SCRIPT).value(4), "has no argument 4"),  # pyright: ignore
-        (lambda: accmap.lint(4), "not with int"),  # pyright: ignore
-        (lambda: accmap.lint([SCRIPT, YAML]), "not with list"),  # pyright: ignore
+        (lambda: accmap.lint(4), "not as int"),  # pyright: ignore
+        (lambda: accmap.lint([SCRIPT, YAML]), "not as list"),  # pyright: ignore
         (lambda: accmap.lint(SCRIPT, select=4), "select must be a list of codes"),  # pyright: ignore
         (lambda: accmap.lint(SCRIPT, profile=3), "profile must be one of align, train, not 3"),  # pyright: ignore
         (lambda: accmap.convert(SCRIPT, 4), "to must be one of megatron, mindformers, not 4"),  # pyright: ignore
         (lambda: accmap.pair(SCRIPT, YAML), "pair accepts at most 1 positional arguments, not 2"),  # pyright: ignore
-        (lambda: accmap.diff(SCRIPT), "diff needs b"),  # pyright: ignore
-        (lambda: accmap.lr(None), "not with None"),  # pyright: ignore
+        (lambda: accmap.diff(SCRIPT), "diff requires b"),  # pyright: ignore
+        (lambda: accmap.lr(None), "not as None"),  # pyright: ignore
         (lambda: accmap.verify(SCRIPT, YAML, shrink=3), "not shrink"),  # pyright: ignore
-        (lambda: accmap.logs(4), "not with int"),  # pyright: ignore
-        (lambda: accmap.explain(), "explain needs word"),  # pyright: ignore
+        (lambda: accmap.logs(4), "not as int"),  # pyright: ignore
+        (lambda: accmap.explain(), "explain requires word"),  # pyright: ignore
         (lambda: accmap.verify(SCRIPT, YAML, seeds=0), "--seeds starts at 1, not 0"),
         (lambda: accmap.verify(SCRIPT, YAML, seeds=-1), "--seeds starts at 1, not -1"),
         (lambda: accmap.verify(SCRIPT, YAML, seeds="x"), "seeds must be an integer, not 'x'"),  # pyright: ignore
@@ -280,11 +280,11 @@ def test_an_answer_does_not_change(answers: dict[str, Any], name: str) -> None:
         (lambda: accmap.load(SCRIPT).recipe.value([]), "[] is not a field of accmap"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=3)), "megatron must be a string, not 3"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, accmap.ReadOptions(megatron=["0.12"])), "not ['0.12']"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps="x")), "steps must be a whole number"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps="x")), "steps must be an integer"),  # pyright: ignore
         (lambda: accmap.load(SCRIPT, accmap.ReadOptions(steps=0)), "--steps starts at 1, not 0"),
         (lambda: accmap.load(SCRIPT, accmap.ReadOptions(variables=None)), "variables must be a dict"),  # pyright: ignore
         (lambda: accmap.lint(SCRIPT, options=accmap.ReadOptions(positional="ab")), "must be a list"),  # pyright: ignore
-        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(confine=3)), "not with int"),  # pyright: ignore
+        (lambda: accmap.load(SCRIPT, accmap.ReadOptions(confine=3)), "not as int"),  # pyright: ignore
     ],
 )
 def test_what_cannot_be_asked_is_said_in_a_sentence(call: Callable[[], object], said: str) -> None:

@@ -67,7 +67,7 @@ def test_the_sentences_are_in_both_languages(accmap: Any) -> None:
     files = {"accmap.toml": CONFIGURATION}
     answer = accmap("schema", "--check", "accmap.toml", files=files)
     assert answer.out.splitlines()[:2] == [
-        'accmap.toml:1:1: the file does not have "profil" (did you mean profile?)',
+        'accmap.toml:1:1: the file has no "profil" (did you mean profile?)',
         "accmap.toml:2:14: world-size is 0; it must be at least 1",
     ]
     assert answer.out.splitlines()[-1] == "accmap.toml: 7 places do not match the schema config"
@@ -105,26 +105,26 @@ PLANTED = [
         "rate: 1e-4",
         'must be a number, not "1e-4"; write 0.0001',
     ),
-    ("qwen3_dense/mindformers.yaml", "\nseed: 1234", "\nsead: 1234", 'does not have "sead" (did you mean seed?)'),
+    ("qwen3_dense/mindformers.yaml", "\nseed: 1234", "\nsead: 1234", 'has no "sead" (did you mean seed?)'),
     (
         "qwen3_dense/mindformers.yaml",
         "hidden_size:",
         "hiden_size:",
-        'does not have "hiden_size" (did you mean hidden_size?)',
+        'has no "hiden_size" (did you mean hidden_size?)',
     ),
     (
         "qwen3_dense/mindformers.yaml",
         "warmup_steps:",
         "warmup_step:",
-        'not have "warmup_step" (did you mean warmup_steps?)',
+        'has no "warmup_step" (did you mean warmup_steps?)',
     ),
-    ("qwen3_dense/megatron.sh", "--num-layers 4", "--num-layers four", 'must be a whole number or null, not "four"'),
+    ("qwen3_dense/megatron.sh", "--num-layers 4", "--num-layers four", 'must be an integer or null, not "four"'),
     ("qwen3_dense/megatron.sh", "--lr 1.0e-4", "--lr 1e-4x", 'lr must be a number or null, not "1e-4x"'),
     (
         "qwen3_dense/megatron.sh",
         "--hidden-size",
         "--hiden-size",
-        'not have "--hiden-size" (did you mean --hidden-size?)',
+        'has no "--hiden-size" (did you mean --hidden-size?)',
     ),
     ("qwen3_dense/megatron.sh", "--ffn-hidden-size", "--ffn-hiden-size", "(did you mean --ffn-hidden-size?)"),
 ]

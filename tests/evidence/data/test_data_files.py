@@ -107,10 +107,10 @@ UNREADABLE = {
     "a huge count": (lambda idx, bin_: poke(idx, 18, struct.pack("<Q", 1 << 60)), "EVD064", "1152921504606846976"),
 }
 FAULTY = {
-    "a negative length": (lambda idx, bin_: poke(idx, 38, struct.pack("<i", -2)), "EVD065", "Byte 38"),
-    "a wrong offset": (lambda idx, bin_: poke(idx, 54, struct.pack("<q", 400)), "EVD065", "Byte 54"),
-    "a mark that falls": (lambda idx, bin_: poke(idx, 86, struct.pack("<q", 0)), "EVD065", "Byte 86"),
-    "a first mark": (lambda idx, bin_: poke(idx, 70, struct.pack("<q", 1)), "EVD065", "Byte 70"),
+    "a negative length": (lambda idx, bin_: poke(idx, 38, struct.pack("<i", -2)), "EVD065", "At byte 38"),
+    "a wrong offset": (lambda idx, bin_: poke(idx, 54, struct.pack("<q", 400)), "EVD065", "At byte 54"),
+    "a mark that falls": (lambda idx, bin_: poke(idx, 86, struct.pack("<q", 0)), "EVD065", "At byte 86"),
+    "a first mark": (lambda idx, bin_: poke(idx, 70, struct.pack("<q", 1)), "EVD065", "At byte 70"),
     "a last mark": (lambda idx, bin_: poke(idx, 94, struct.pack("<q", 9)), "EVD065", "both frameworks fail"),
     "tokens cut off": (lambda idx, bin_: cut(bin_, 20), "EVD066", "truncated"),
     "tokens of another width": (lambda idx, bin_: bin_.write_bytes(bytes(12)), "EVD066", "uint16 (8)"),

@@ -261,7 +261,7 @@ def test_a_table_of_two_runs_names_them(tmp_path: Path) -> None:
 def test_what_has_no_loss_at_a_step_is_no_log(content: str, tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_text(content)
-    with pytest.raises(UnreadableError, match="No training line"):
+    with pytest.raises(UnreadableError, match="no training line"):
         read_run(str(path))
 
 

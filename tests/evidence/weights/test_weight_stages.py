@@ -89,7 +89,7 @@ def test_the_ends_stand_where_they_belong() -> None:
         (Cut(2, decoder_first_pipeline_num_layers=0), "at least one layer"),
         (Cut(2, decoder_first_pipeline_num_layers=3, account_for_loss_in_pipeline_split=True), "uneven stages"),
         (Cut(2, num_layers_per_virtual_pipeline_stage=1, decoder_first_pipeline_num_layers=3), "uneven stages require"),
-        (Cut(2, pipeline_model_parallel_layout="Et*8"), "does not fit 2 ranks"),
+        (Cut(2, pipeline_model_parallel_layout="Et*8"), "does not match 2 ranks"),
         (Cut(2, pipeline_model_parallel_layout="Et*4|t*3L"), "layout has 7 layers instead of 8"),
         (Cut(2, pipeline_model_parallel_layout="t*4E|t*4L"), "does not begin with E and end with L"),
         (Cut(2, pipeline_model_parallel_layout="Et*4|t*4mL"), "multi-token prediction"),
