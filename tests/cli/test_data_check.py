@@ -196,7 +196,9 @@ def test_fewer_samples_begin_again(pair: Run) -> None:
     found = pair(script("data"), yaml(WEIGHTED, samples=20, epochs=2))
     assert found["agreement"]["restart"] == 5
     assert found["agreement"]["first_different_step"]["step"] == 5
-    assert "At step 6 one side restarts the data" in found["problems"][0]["message"] + found["problems"][1]["message"]
+    assert (
+        "From step 6, one side restarts the data" in found["problems"][0]["message"] + found["problems"][1]["message"]
+    )
 
 
 @pytest.mark.parametrize(("micro", "placement"), [(1, "same"), (2, "micro-batches")])
@@ -305,7 +307,9 @@ def test_a_copy_on_the_command_line_stands_in(accmap: Run, data: int, tmp_path: 
 
 def test_a_prefix_with_its_ending(accmap: Run, data: int) -> None:
     assert data
-    assert "leave .bin out" in accmap("data", "check", "a.sh", files={"a.sh": script("data.bin")}).out
+    assert (
+        "must not include the extension .bin" in accmap("data", "check", "a.sh", files={"a.sh": script("data.bin")}).out
+    )
 
 
 SPECIAL = {
@@ -313,7 +317,7 @@ SPECIAL = {
     "masked in attention": ({"masked": 5}, "EVD071", "Set it to -1"),
     "masked in the loss": ({"pad": 5}, "EVD071", "in the loss"),
     "no end of document": ({"eod": 7, "more": "eod_mask_loss: True"}, "EVD070", "end with 99"),
-    "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "do not contain"),
+    "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "does not contain"),
     "an unset end of document": ({"eod": -1, "more": "eod_mask_loss: True"}, "EVD070", "not set"),
     "columns in another order": ({"columns": "labels, input_ids, loss_mask, position_ids"}, "EVD079", "by position"),
     "boundaries only once": (
