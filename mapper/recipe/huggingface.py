@@ -350,7 +350,7 @@ def _yarn(fields: Fields, plain: Sequence[float], dim: int, base: float) -> tupl
 
 
 def windows(fields: Fields) -> list[tuple[int, int] | None]:
-    """`masking_utils.py:sliding_window_overlay`: a token sees itself and `sliding_window - 1` before it."""
+    """Sliding window of each layer, None for full attention (`masking_utils.py:sliding_window_overlay`)."""
     count, window = layers_in(fields["model.num_layers"]), fields["attention.window_size"]
     if not window:
         return [None] * count

@@ -445,7 +445,7 @@ def _add_pretrained(reading: Reading, open_file: Callable[[str], SourceText]) ->
 
 
 def _overridable(resolved: Mapping[str, Setting], written: Mapping[str, Setting]) -> dict[str, Setting]:
-    """Model settings that an unread `config.json` may replace."""
+    """All settings, with those of the model marked that an unread `config.json` may replace."""
 
     def is_open(setting: Setting) -> bool:
         sources = [written[key].origin for key in setting.derived_from if key in written]
