@@ -228,7 +228,7 @@ def layout_of(text: str, experts: int, *, dynamic: bool) -> dict[str, Any]:
     """What the YAML says about the arrangement; the dynamic graph has one."""
     return {
         "experts": experts, "dynamic": dynamic,
-        "alternating": dynamic or "use_interleaved_weight_layout_mlp: True" in text,
+        "alternating": dynamic or "use_interleaved_weight_layout_mlp: False" not in text,
         "latent_joined": dynamic or "mla_qkv_concat: False" not in text,
     }  # fmt: skip
 
