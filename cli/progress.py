@@ -7,7 +7,7 @@ import sys
 from time import monotonic
 
 from ..schemas.border.inputs import latest_input
-from ..schemas.border.text_output import await_answer, transient
+from ..schemas.border.text_output import allow_progress, transient
 from ..schemas.fast_records import TYPE_CHECKING
 from ..schemas.message import verbatim
 from .messages_compiled import say
@@ -91,7 +91,7 @@ class Clock:
             return
         _busy_with[0] = None
         _began_bytes.clear()
-        await_answer()
+        allow_progress()
         try:
             signal.signal(signal.SIGALRM, self._tell)
         except ValueError:  # only the main thread hears it

@@ -212,7 +212,7 @@ def _report_one_side(name: FieldName, compared: Compared, row: Difference, left:
 
 
 def _one_sided_variant(row: Difference) -> str:
-    """Message variant for a value on one side only."""
+    """Message variant for a value on one side only: which side, and whether it has an effect there."""
     return f"{'idle' if row.counts is False else 'only'} {'b' if row.a is None else 'a'}"
 
 

@@ -46,7 +46,7 @@ def with_json(report: Report, language: Language) -> Report:
 
 
 def _without_details(entry: Diagnostic) -> Diagnostic:
-    """A finding reduced to what is needed to count it."""
+    """A finding whose JSON is written: without related places, fields and edits, with at most one fix to count."""
     fixes = [fix._replace(edits=()) for fix in entry.fixes[:1]]
     fix, others = (None, fixes) if entry.fix is None else (fixes[0], [])
     return entry._replace(related=(), fields=(), fix=fix, alternatives=tuple(others))

@@ -157,7 +157,7 @@ def nothing_named(word: str) -> Named:
 
 
 def explanation(found: Named, sections: Sequence[str], language: Language) -> dict[str, Any]:
-    """The whole explanation of a name as JSON values."""
+    """The explanation of a name, and of the YAML sections that it names, as JSON values."""
     found = _without_namesakes(found, sections)
     arguments, keys = _with_partners(found)
     rowless = not found.rows and found.word in vocabulary()

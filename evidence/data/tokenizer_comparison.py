@@ -322,11 +322,11 @@ def _parts(a: TokenizerFiles, b: TokenizerFiles) -> Iterator[Row | Unseen]:
         one, two = a.parts[name], b.parts[name]
         if name == "merges" and one is None and two is None:
             continue
-        yield Row(name, one == two, *_first_items(one, two))
+        yield Row(name, one == two, *_narrow_to_difference(one, two))
 
 
-def _first_items(a: object, b: object) -> tuple[object, object]:
-    """Two values, narrowed to the first items that differ if they are lists or objects."""
+def _narrow_to_difference(a: object, b: object) -> tuple[object, object]:
+    """Two values narrowed to what differs: in lists the first item with its place, in objects every member."""
     whole: tuple[object, object] = a, b
     if isinstance(a, list) and isinstance(b, list):
         ones, twos = as_list(a), as_list(b)

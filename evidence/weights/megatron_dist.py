@@ -481,12 +481,14 @@ def _metadata(pieces: list[_PlacedWeight], states: list[str], length: int) -> Ma
     for key, held in parts.items():
         first = held[0]
         chunks = [
-            _metadata_object("ChunkStorageMetadata", offsets=_torch_size(piece.offsets), sizes=_torch_size(piece.shape))
+            _metadata_to_pickle(
+                "ChunkStorageMetadata", offsets=_torch_size(piece.offsets), sizes=_torch_size(piece.shape)
+            )
             for piece in held
         ]
         kind = Global("torch", _TYPES[first.weight.dtype])
         properties = Made(Global(_TORCH_METADATA, "TensorProperties"), (kind, _LAYOUT, False, _FORMAT, False))
-        entries[key] = _metadata_object(
+        entries[key] = _metadata_to_pickle(
             "TensorStorageMetadata", properties=properties, size=_torch_size(first.whole), chunks=chunks
         )
         places.extend(
@@ -497,9 +499,9 @@ def _metadata(pieces: list[_PlacedWeight], states: list[str], length: int) -> Ma
             for number, piece in enumerate(held)
         )
     for state in states:
-        entries[state] = _metadata_object("BytesStorageMetadata")
+        entries[state] = _metadata_to_pickle("BytesStorageMetadata")
         places.append((_metadata_index(state, None, None), _storage_info(0, 0, length)))
-    return _metadata_object(
+    return _metadata_to_pickle(
         "Metadata",
         state_dict_metadata=entries,
         planner_data=None,
@@ -508,12 +510,13 @@ def _metadata(pieces: list[_PlacedWeight], states: list[str], length: int) -> Ma
     )
 
 
-def _metadata_object(kind: str, **state: Any) -> Made:
+def _metadata_to_pickle(kind: str, **state: Any) -> Made:
+    """Object of a class of torch's checkpoint metadata, for the pickle writer."""
     return Made(Global(_TORCH_METADATA, kind), state)
 
 
 def _metadata_index(key: str, offset: Called | None, number: int | None) -> Made:
-    return _metadata_object("MetadataIndex", fqn=key, offset=offset, index=number)
+    return _metadata_to_pickle("MetadataIndex", fqn=key, offset=offset, index=number)
 
 
 def _storage_info(file: int, start: int, length: int) -> Made:

@@ -333,7 +333,7 @@ class RecipeReading:
         found = self._find_keys(side)
         entries: dict[FieldName, RecipeValue] = {}
         if not any(found):
-            return self._absent(row) if row.fallback is None else dict(row.fallback)
+            return self._absent_value(row) if row.fallback is None else dict(row.fallback)
         scope = Scope(self.side, self.config.framework_version, side.options, self._ask_field)
         values = tuple([None if entry is None else entry.value for entry in found])
         whole = len(found) == 1 or self.network == "unknown"
@@ -352,8 +352,8 @@ class RecipeReading:
             entries[field] = self._by_family(field, entry if fits else entry._replace(decided=False))
         return entries
 
-    def _absent(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
-        """Framework's own values if no key is written (`absent` of the tables)."""
+    def _absent_value(self, row: PlannedRow) -> dict[FieldName, RecipeValue]:
+        """Framework's own value if no key is written, while the field that `absent_with` names is set; else empty."""
         options = row.side.options
         # A lens may have an `absent` of its own; this one always says with which field it counts.
         named = options.get("absent_with")

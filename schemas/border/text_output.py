@@ -313,8 +313,8 @@ def transient(line: str, columns: int = 70) -> None:
     _standing[:] = [columns]
 
 
-def await_answer() -> None:
-    """Note that a command starts and has not answered yet."""
+def allow_progress() -> None:
+    """A command starts: progress lines may be shown until its answer begins."""
     _answering[0] = False
 
 

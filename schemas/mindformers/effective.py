@@ -256,7 +256,7 @@ def _static_config(
 
         nested_rope(reading)
     settings = _with_what_follows(reading, written, known=known)
-    purpose = _purpose_of(reading, source.name)
+    purpose = _other_purpose_of(reading, source.name)
     return Config(
         source.name,
         "mindformers",
@@ -287,7 +287,8 @@ def _may_hold_placeholders(root: Node, source: SourceText) -> bool:
     return "base_config" in root.value or any(mark in source.text for mark in _MAY_HOLD_PLACEHOLDERS)
 
 
-def _purpose_of(reading: Reading, file: str) -> Purpose | None:
+def _other_purpose_of(reading: Reading, file: str) -> Purpose | None:
+    """Purpose of a file other than pretraining, by `run_mode` or by keys of fine-tuning; None if it has none."""
     found = purpose_of_run_mode(reading.values.get("run_mode"), file, reading.place("run_mode"))
     return purpose_of_fine_tuning(reading.get, reading.place, file) if found is None else found
 

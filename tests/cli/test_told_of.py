@@ -103,7 +103,7 @@ def test_an_answer_takes_the_line_away(monkeypatch: pytest.MonkeyPatch, answer: 
     terminal = io.StringIO()
     monkeypatch.setattr("sys.stdout", terminal)
     monkeypatch.setattr("sys.stderr", terminal)
-    text_output.await_answer()
+    text_output.allow_progress()
     text_output.transient("1 s", 5)
     answer()
     text_output.transient("2 s", 5)  # a pager may show the answer by now

@@ -148,7 +148,7 @@ class _CudaMeansCpu(TorchFunctionMode):
 
 
 def _put_absent_classes(patches: Patches) -> set[str]:
-    """Patch in stand-ins for Transformer Engine classes that are not installed; returns the stand-ins' names."""
+    """Patch in stand-ins for Transformer Engine classes that are not installed; returns their words."""
     from megatron.core.transformer import multi_latent_attention as latent
     from megatron.core.transformer.moe import moe_utils
 

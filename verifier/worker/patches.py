@@ -1,4 +1,4 @@
-"""Replaces attributes for a while and puts every one of them back."""
+"""Replaces attributes for a while and puts them back; absent packages as empty ones; dropout by position."""
 
 from __future__ import annotations
 
