@@ -70,6 +70,14 @@ REFUSED = {
     "num_experts % expert_model_parallel_size": {"num_moe_experts": 3, "expert_model_parallel_size": 2},
     "micro_batch_size > 0": {"micro_batch_size": 0},
     "spec is None": {"num_moe_experts": 4, "spec": "a.b"},
+    # core/transformer/transformer_config.py:TransformerConfig.__post_init__, out of the flags' reach.
+    "recompute_granularity in": {"recompute_granularity": "none"},
+    "recompute_method in": {"recompute_granularity": "full", "recompute_method": "some"},
+    "add_bias_linear": {"activation_func": "gelu", "bias_activation_fusion": True},
+    "activation_func == 'swiglu'": {"activation_func": "gelu", "activation_func_fp8_input_store": True},
+    "not moe_router_topk_limited_devices": {"moe_router_group_topk": 2, "moe_router_topk_limited_devices": 2},
+    "not cpu_offloading": {"enable_cuda_graph": True, "cpu_offloading": True},
+    "moe_token_dispatcher_type not in": {"moe_token_dispatcher_type": "allgather", "variable_seq_lengths": True},
 }
 
 
