@@ -705,7 +705,7 @@ def _common_info(side: Side, step: int) -> str:
     Source: mindformers 1.9 to 2.1 `pynative/trainer/trainer.py:_load_checkpoint`, `trainer/base_trainer.py`. Where data
     is sunk, which is the default, an epoch is a step.
     """
-    is_epoch_whole = side.config.value(SINKS) is False
+    is_epoch_whole = not side.config.is_on(SINKS, otherwise=True)
     counts = {"epoch_num": min(step, 1) if is_epoch_whole else step, "step_num": step, "global_step": step}
     batch = side.recipe.value("batch.global_size")
     return json.dumps({**counts, "loss_scale": 1.0, "global_batch_size": batch}, indent=4) + "\n"

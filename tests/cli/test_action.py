@@ -50,7 +50,7 @@ def test_findings_become_annotations_and_sarif(tmp_path: Path, fail_on: str, cod
     assert sarif.returncode == 0, sarif.stderr
     assert json.loads((tmp_path / "found.sarif").read_text("utf-8"))["runs"][0]["results"]
     assert told.returncode == 0, told.stderr
-    assert (tmp_path / "GITHUB_OUTPUT").read_text("utf-8") == "errors=9\nwarnings=2\nverdict=errors\n"
+    assert (tmp_path / "GITHUB_OUTPUT").read_text("utf-8") == "errors=10\nwarnings=1\nverdict=errors\n"
     assert "| error | OPT006 |" in (tmp_path / "GITHUB_STEP_SUMMARY").read_text("utf-8")
     assert annotated.returncode == code, annotated.stderr
     assert re.search(r"^::error file=.*mindformers\.yaml,line=21", annotated.stdout, re.MULTILINE)

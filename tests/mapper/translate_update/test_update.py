@@ -171,7 +171,7 @@ def test_folders_of_checkpoints_are_kept() -> None:
     assert (content["output_dir"], content["load_checkpoint"]) == ("./mine", "/mine/weights")
     rows = {str(row.field): row for row in found.rows}
     assert rows["checkpoint.load_path"].status == "conditional"
-    assert "keeps its own load_checkpoint (/mine/weights)" in rows["checkpoint.load_path"].en
+    assert "the file keeps load_checkpoint (/mine/weights)" in rows["checkpoint.load_path"].en
     new = brought("target.yaml", "seed: 1\n", from_megatron("--load /theirs/start"))
     assert yaml.safe_load(new.text)["load_checkpoint"] == "/theirs/start"
 
