@@ -27,6 +27,7 @@ from ...schemas.file_kind import unknown_class
 from ...schemas.plain_values import plain
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
+from ...schemas.versions import TITLES
 from ..differences import differences
 from ..equality import WEIGHT_FOLDERS, is_identical
 from ..families import family_of, misfits_of
@@ -153,6 +154,7 @@ class Updater:
         self.text = text
         self.changed: list[str] = []
         self.refused: list[Refusal] = []
+        self.dropped: list[Refusal] = []
 
     def _kept_folders(self) -> frozenset[FieldName]:
         """The fields of folders that the file names itself, and that the source has of another framework's run."""
@@ -264,7 +266,7 @@ class Updater:
             self.text,
             tuple(dict.fromkeys(self.changed)),
             tuple(self.refused),
-            tuple(self._other_family()),
+            (*self._other_family(), *self.dropped),
             current,
             self._report_rows(kept, current),
         )
@@ -279,7 +281,12 @@ class Updater:
             if found is not None and wrong[0] not in self._misfits(found[1]):
                 self.text, current = found
                 self.changed.append(wrong[0])
+                self.dropped.append(self._reason_to_drop(wrong[0]))
         return current
+
+    def _reason_to_drop(self, key: str) -> Refusal:
+        said = say.rejects_the_key(target=TITLES[self.translation.target_framework], version=self.version)
+        return Refusal((key,), None, *said.both())
 
     def _misfits(self, config: Config) -> list[str]:
         """The keys of the file that the framework refuses, and that the translation does not speak of."""
@@ -576,7 +583,8 @@ class Updater:
                 is_open = _is_open(recipe, field)
                 said = say.left_alone(wanted=wanted) if is_open else say.still_is(wanted=wanted, found=found)
                 self._refuse(keys, field, said)
-        for key in sorted(self._moved_keys(config)):
+        dropped = {key for one in self.dropped for key in one.keys}
+        for key in sorted(self._moved_keys(config) - dropped):
             before, after = self.original.settings[key], config.settings[key]
             self._refuse(
                 (key,), None, say.changed_along(found=_value_text(before.value), wanted=_value_text(after.value))

@@ -72,7 +72,7 @@ def test_both_answers() -> None:
 def test_a_line_that_asks_nothing_is_said(accmap: Callable[..., Answer]) -> None:
     found = shown(accmap, "--branch", "1=yes")
     (said,) = [problem for problem in found["problems"] if problem["code"] == "SYN037"]
-    assert "are at 2" in said["message"]
+    assert "line 1 has no unknown condition. Lines with unknown conditions: 2." in said["message"]
     assert said["span"]["line"] == 1
 
 
@@ -132,6 +132,6 @@ def test_conditions_that_hide_the_start_are_named_and_settle_it(accmap: Callable
     )
     answer = accmap("show", "run.sh", files={"run.sh": script})
     assert answer.code == 2
-    assert "of lines 2 (profile is not set in the file; set it with `--var profile=VALUE`)" in answer.err
+    assert "the conditions on lines 2 (profile is not set in the file; set it with `--var profile=VALUE`)" in answer.err
     assert "--branch" in answer.err
     assert shown(accmap, "--branch", "2=no", script=script)["launch"]["argv"][:2] == ["--num-layers", "2"]

@@ -294,6 +294,15 @@ def test_an_updated_file_is_held_to_running(accmap: Callable[..., Any], tmp_path
     assert accmap("lint", str(source), str(target)).code == 0
     target.write_text(YAML.replace("context:", "layer_scale: True\ncontext:"), "utf-8")
     answer = accmap("convert", str(source), "--update", str(target))
+    assert answer.code == 0
+    assert f"{target}: removed layer_scale (True)\n" in answer.err
+    assert f"{target}: layer_scale: MindSpore Transformers 1.9 rejects this value in the new run" in answer.err
+    assert "shares a definition" not in answer.err
+    assert accmap("lint", str(source), str(target)).code == 0
+    # another key is an alias of it, so it cannot be removed
+    shared = YAML.replace("context:", "layer_scale: &on True\nmy_own: *on\ncontext:")
+    target.write_text(shared, "utf-8")
+    answer = accmap("convert", str(source), "--update", str(target))
     assert answer.code == 2
     assert "will not run: MindSpore Transformers 1.9 rejects this configuration: layer_scale" in answer.err
 
