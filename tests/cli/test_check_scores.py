@@ -89,7 +89,7 @@ def test_a_file_that_is_refused(accmap: Any, name: str, text: str | bytes, said:
     ("words", "said"),
     [
         (("nothing.json", "80"), "SYN900"),
-        (("80",), "needs SCORES BENCHMARK"),
+        (("80",), "check scores requires SCORES BENCHMARK"),
         (("80", "80", "--tolerance", "-1"), "percentage"),
         (("a.json", "b.json"), "EVD097"),
     ],

@@ -140,9 +140,9 @@ def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pyt
     ("text", "complaint"),
     [
         ('profil = "train"', "did you mean profile"),
-        ('select = ["NET1X"]', "NET1X is not a code"),
+        ('select = ["NET1X"]', "select: accmap has no code NET1X"),
         ('profile = "fast"', "must be one of align, train"),
-        ("pairs = [{ megatron = 'a' }]", "needs mindformers"),
+        ("pairs = [{ megatron = 'a' }]", "each entry of pairs requires mindformers"),
         ('severity = { NET001 = "loud" }', "must be one of"),
         ("select = [", "not valid TOML"),
         ('extend = "nowhere.toml"', "does not exist"),

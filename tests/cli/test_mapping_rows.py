@@ -56,16 +56,16 @@ PLANTED = [
     (
         "resolved: attention_softmax",
         "resolve: attention_softmax",
-        '.model does not have "resolve" (did you mean resolved?)',
+        '.model has no "resolve" (did you mean resolved?)',
     ),
-    ("unless:", "unles:", 'in_fp32 does not have "unles" (did you mean unless?)'),
+    ("unless:", "unles:", 'in_fp32 has no "unles" (did you mean unless?)'),
     ("[attention.flash, eq, true], [env", "[attention.flsh, eq, true], [env", 'is "attention.flsh"; it must be one of'),
     (
         "key: softmax_compute_dtype",
         "key: softmax_compute_dtype\n      fixed: 1",
         "must have exactly one of: key, keys,",
     ),
-    ("    megatron: attention_softmax_in_fp32\n", "", "needs megatron"),
+    ("    megatron: attention_softmax_in_fp32\n", "", "rows[0] requires megatron"),
     ("field: attention.softmax_in_fp32", "fields: []\n    field: attention.softmax_in_fp32", "one of: field, fields"),
 ]
 

@@ -54,7 +54,7 @@ def test_a_step_of_the_ladder(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "第 1/12 级" in shown
     assert "+ model.num_layers" in shown
     written = (tmp_path / "example.yaml").read_text("utf-8") + (tmp_path / "example.sh").read_text("utf-8")
-    assert "# 为对齐而改" in written
+    assert "# 为对齐而修改" in written
     assert "aligned" not in written
 
 

@@ -39,11 +39,11 @@ def test_positional_parameters_leave_the_file_that_is_needed(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "show needs FILE"),
-        (["a", "b"], "'b' is extra"),
+        ([], "show requires FILE"),
+        (["a", "b"], "show accepts FILE; 'b' is not expected"),
         (["a", "--fromat", "json"], "did you mean --format?"),
         (["a", "--format", "yaml"], "--format must be one of text, json, not 'yaml'"),
-        (["a", "--format"], "--format needs a value"),
+        (["a", "--format"], "--format requires a value FORMAT"),
         (["a", "--world-size", "many"], "must be an integer, not 'many'"),
         (["a", "--all=yes"], "--all does not accept a value"),
     ],

@@ -130,7 +130,7 @@ TRIED_ELSEWHERE = {
 WRONG_USE = {
     "beyond_the_first_epoch", "is_stored_as_which_is", "other_target", "no_yaml", "nothing_known_in_it",
     "nothing_written", "one_place_to_write", "standard_input_has_no_place", "version_of_which_file",
-    "folder_needs_a_folder", "leave_out_dialect", "name_such_a_file", "older_file",
+    "folder_needs_a_folder", "leave_out_dialect", "name_such_a_file", "older_file", "adam_target", "no_adam_state",
 }  # fmt: skip
 """Refusals of an option itself, which no other option settles."""
 
@@ -176,7 +176,7 @@ def test_every_refusal_that_prints_an_option_is_tried() -> None:
 
 
 def test_a_refusal_prints_options_to_add_as_they_are_written() -> None:
-    wrong_use = re.compile(r"^(\{?[\w'-]+\}?: )?-|\b(takes|goes|is read|writes a new file|belong)\b")
+    wrong_use = re.compile(r"^(\{?[\w'-]+\}?: )?-|\b(accepts|writes a new file)\b")
     known = refusals() - WRONG_USE
     bare = {
         name: text
