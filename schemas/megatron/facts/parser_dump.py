@@ -168,6 +168,7 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 def prepare(tree: str, finder: Finder) -> None:
     """Make the tree's own modules importable, with stand-ins for all others."""
     warnings.simplefilter("ignore")
+    sys.dont_write_bytecode = True  # a .pth file of the environment can undo `-B`
     Inherited.apply = Anything("apply")  # type: ignore[attr-defined]  # pyright: ignore
     if not hasattr(typing, "override"):
         typing.override = lambda function: function  # type: ignore[attr-defined]  # pyright: ignore
