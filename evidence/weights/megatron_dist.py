@@ -101,7 +101,7 @@ class MegatronDist:
         try:
             data = bytes_of(path, _MOST_METADATA)
         except FileNotFoundError:
-            raise_unreadable(say.missing_shard(file=path, needed="the list of what the .distcp files hold"), path)
+            raise_unreadable(say.missing_shard(file=path, needed="__*.distcp"), path)
         except OSError as error:
             raise_denied(path, error)
         metadata = read_pickle(data, path)

@@ -398,7 +398,7 @@ class MegatronTorch:
     def _lacks(self, rank: Rank, counts: list[int]) -> None:
         folder = rank_folder(rank, pipeline=counts[1] > 1, expert=counts[2] > 1)
         path = os.path.join(self.folder, folder, SHARD)
-        raise_unreadable(say.missing_shard(file=path, needed=f"the shard of {folder}"), path)
+        raise_unreadable(say.missing_shard(file=path, needed=folder), path)
 
     def shapes(self) -> Mapping[str, Shape]:
         return {
@@ -755,7 +755,7 @@ def _files(folder: str) -> Iterator[tuple[Rank, str]]:
             continue
         path = os.path.join(folder, name, SHARD)
         if not os.path.isfile(path):
-            raise_unreadable(say.missing_shard(file=path, needed=f"the shard of {name}"), path)
+            raise_unreadable(say.missing_shard(file=path, needed=name), path)
         yield Rank(*rank), path
 
 

@@ -134,7 +134,7 @@ def _latest(path: str) -> str:
         raise_unreadable(
             say.missing_shard(
                 file=os.path.join(path, f"iter_{written.zfill(7)}"),
-                needed=f"the iteration {written!r} that {TRACKER} names",
+                needed=TRACKER,
             ),
             path,
         )

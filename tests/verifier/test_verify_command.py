@@ -248,7 +248,8 @@ def test_what_was_not_compared_has_a_reason_for_each_field_and_each_reason_stand
         NotCompared("z", "a kernel"),
     )
     text = str(text_of(verification(not_compared=unrun).to_json(), "en"))
-    assert text.endswith("not compared\n- run.seed: drawn here\n- x.y (1 | 2), z: a kernel\n")
+    reasons = "not compared\n- run.seed: drawn here\n- x.y (1 | 2), z: a kernel\n"
+    assert text.endswith(reasons + "\n… -o report.html shows the rest\n")
 
 
 def test_the_progress_says_what_happens_before_a_framework_answers(
@@ -264,7 +265,7 @@ def test_the_progress_says_what_happens_before_a_framework_answers(
 @pytest.mark.parametrize(("parsed", "own", "said"), [
     (True, True, " (the program's own parser read the launch)"),
     (True, False, " (Megatron-LM's parser read the small launch, because "),
-    (False, True, " (the launch, parsed by accmap, "),
+    (False, True, " (accmap read the launch, because the program's own parser did not run)"),
     (None, None, "  /t"),
 ])  # fmt: skip
 def test_whose_launch_was_parsed_is_said(parsed: bool | None, own: bool | None, said: str) -> None:

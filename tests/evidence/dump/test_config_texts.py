@@ -327,7 +327,7 @@ def test_the_readme_says_all(tmp_path: Path, name: str, language: str) -> None:
         assert insertion.file in text
     for finding in found.findings:
         assert markdown(finding.message(language)) in text
-    assert ("MTP" in text or "multi-token" in text) == (name == "deepseek")
+    assert ("multi-token prediction" in text or "多 token 预测" in text) == (name == "deepseek")
 
 
 def test_one_file_is_enough(tmp_path: Path) -> None:

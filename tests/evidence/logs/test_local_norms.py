@@ -91,7 +91,7 @@ def test_named_on_both_sides() -> None:
     assert found.verdict.answer == "mismatch"
     local = next(entry for entry in found.verdict.criteria if entry.name == "local norms")
     assert "4 of 5 parameters" in local.said
-    assert "embedding.word_embeddings.weight: 3 against 4" in local.said
+    assert "embedding.word_embeddings.weight: 3 and 4" in local.said
 
 
 def test_what_has_no_partner_is_named() -> None:

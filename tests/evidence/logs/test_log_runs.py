@@ -61,7 +61,7 @@ def test_gaps_are_counted(tmp_path: Path) -> None:
     run = read(tmp_path / "a.log", "".join(lines[:4] + lines[6:12] + lines[13:]))
     assert codes(run) == ["EVD008"]
     assert "2 gaps" in said(run)
-    assert "3 are missing" in said(run)
+    assert "3 lines are missing" in said(run)
     assert "4 → 7" in said(run)
 
 

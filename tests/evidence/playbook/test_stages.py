@@ -75,9 +75,9 @@ def test_only_rungs_that_give_something_back_are_climbed() -> None:
     ("change", "said"),
     [
         ({"format": 2}, "version"),
-        ({"rungs": [99]}, "ladder"),
-        ({"rungs": [True]}, "ladder"),
-        ({"rungs": None}, "ladder"),
+        ({"rungs": [99]}, "alignment steps"),
+        ({"rungs": [True]}, "alignment steps"),
+        ({"rungs": None}, "alignment steps"),
         ({"checks": 3}, "checks"),
         ({"checks": ["configuration/gone"]}, "configuration/gone"),
         ({"megatron": "--fix"}, "files"),

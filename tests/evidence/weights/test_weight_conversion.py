@@ -580,11 +580,11 @@ def test_another_conversion_is_not_continued(tmp_path: Path) -> None:
     source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
     request = Request(str(source), str(tmp_path / "out"))
     convert(request, configs(script, config))
-    with pytest.raises(UnreadableError, match="another dtype"):
+    with pytest.raises(UnreadableError, match="a different dtype"):
         convert(request._replace(resume=True, dtype="bf16"), configs(script, config))
     (source / "model-00001-of-00001.safetensors").touch()
     write_mindformers(tmp_path / "again", config, arrays(script, seed=1))
-    with pytest.raises(UnreadableError, match="another source"):
+    with pytest.raises(UnreadableError, match="a different source"):
         convert(request._replace(resume=True, checkpoint=str(tmp_path / "again")), configs(script, config))
 
 

@@ -86,7 +86,7 @@ def test_a_copy_that_differs_is_found(
     assert str(place) in message.partition(" and ")[0]
     assert "1 of" in message
     assert "largest difference is 0.25" in message
-    assert "最大差 0.25" in finding.message("zh")
+    assert "最大差为 0.25" in finding.message("zh")
     # A conversion must choose one of the two, so it does not.
     with pytest.raises(RefusedError, match=r"largest difference is 0\.25"):
         convert(Request(str(place), str(tmp_path / "out"), to="megatron"), configs)

@@ -49,7 +49,7 @@ def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path) -> None:
     convert(request._replace(dtype="bf16"), configs)
     with pytest.raises(InterruptedError):
         convert(request, configs, progress=_stop)
-    with pytest.raises(UnreadableError, match="started with another dtype"):
+    with pytest.raises(UnreadableError, match="started with a different dtype"):
         convert(request._replace(dtype="fp16", resume=True), configs)
     convert(request._replace(resume=True), configs)
     assert check_manifest(request.output) == []

@@ -39,7 +39,7 @@ DTYPES = {"<f4": "FloatStorage", "<u2": "BFloat16Storage", "<f2": "HalfStorage"}
 def pair(family: str, folder: Path, **changes: Any) -> tuple[str, str]:
     """The script and the YAML of a family, built by the local implementation expert by expert."""
     megatron = {"transformer-impl": "local", "moe-grouped-gemm": None, **changes.pop("megatron", {})}
-    if "multi-latent-attention" in TABLE["families"][family]["megatron"]:
+    if "multi-latent-attention" in TABLE["families"][family].get("megatron", {}):
         megatron = {"no-rope-fusion": True, **megatron}  # Megatron-LM refuses latent attention with the fusion
     folder.mkdir(parents=True, exist_ok=True)
     script, config = write_pair({"family": family, "megatron": megatron, **changes}, folder)

@@ -193,7 +193,7 @@ def test_how_tensor_parallelism_cuts(name: str, split: str | None) -> None:
         ("megatron", "chained_0.optimizer.state.exp_avg.decoder", "optimizer"),
         ("mindformers", "adam_m.output_layer.weight", "optimizer"),
         ("mindformers", f"{L}mlp.router.fi_accu", "counters"),
-        ("mindformers", "global_step", "run"),
+        ("mindformers", "global_step", "training state"),
         ("mindformers", "output_layer.weight", None),
         ("megatron", f"{L}mlp.router.expert_bias", None),
     ],

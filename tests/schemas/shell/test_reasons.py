@@ -66,17 +66,17 @@ def test_what_bash_stops_at_is_named_as_bash_names_it(script: str, tmp_path: Pat
         (
             "torchrun a.py --x $DATA_PATH\n",
             "DATA_PATH is not set in the file; set it with `--var DATA_PATH=VALUE`",
-            "文件中未设置 DATA_PATH，请用 `--var DATA_PATH=VALUE` 给出",
+            "文件中未设置 DATA_PATH，请用 `--var DATA_PATH=VALUE` 设置",
         ),
         (
             "if ping; then A=1; else A=2; fi\ntorchrun a.py --x $A\n",
             "it depends on the condition at line 1; set it with `--branch 1=yes` or `--branch 1=no`",
-            "取决于第 1 行的条件，请用 `--branch 1=yes` 或 `--branch 1=no` 选定",
+            "取决于第 1 行的条件，请用 `--branch 1=yes` 或 `--branch 1=no` 指定",
         ),
         (
             'if [ "$N" = 1 ]; then A=1; else A=2; fi\ntorchrun a.py --x $A\n',
             "it depends on the condition at line 1: N is not set in the file; set it with `--var N=VALUE`",
-            "取决于第 1 行的条件：文件中未设置 N，请用 `--var N=VALUE` 给出",
+            "取决于第 1 行的条件：文件中未设置 N，请用 `--var N=VALUE` 设置",
         ),
         (
             "torchrun a.py --x $(hostname)\n",
