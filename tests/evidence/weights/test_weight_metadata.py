@@ -101,7 +101,8 @@ def test_what_torch_saves_is_read_number_for_number(tmp_path: Path) -> None:
     found = MegatronDist(Found("megatron", "torch_dist", str(tmp_path)))
     shapes = found.shapes()
     assert set(shapes) == {name for name in numbers if not name.startswith("optimizer.")}
-    for name, (_, weight) in found._named_weights().items():  # pyright: ignore[reportPrivateUsage]
+    tensors = found._tensors  # pyright: ignore[reportPrivateUsage]
+    for name, (_, weight) in found._named_weights(tensors).items():  # pyright: ignore[reportPrivateUsage]
         array = weight.read()
         if weight.dtype == "BF16":
             array = (array.astype(np.uint32) << 16).view(np.float32)
