@@ -20,6 +20,13 @@ import tempfile
 import time
 from math import prod
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    Numbers = Callable[[str, str, tuple[int, ...]], Iterable[bytes]]
+    """The blocks of a tensor, by its name, type and shape."""
 
 SECONDS, MEMORY = 5, 500 << 20
 HIDDEN, HEADS, WORDS, LAYERS, DENSE, EXPERTS = 7168, 128, 129280, 61, 3, 256
@@ -87,11 +94,15 @@ def tensors(layers: int = LAYERS, dense: int = DENSE, experts: int = EXPERTS) ->
 WIDTHS = {"F8_E4M3": 1, "BF16": 2, "F32": 4}
 
 
-def write_folder(folder: Path) -> tuple[int, int, int]:
-    """The model folder with sparse files: the numbers of its files and tensors, and its bytes."""
+def write_folder(
+    folder: Path,
+    every: Mapping[str, tuple[str, tuple[int, ...]]],
+    config: Mapping[str, object],
+    numbers: Numbers | None = None,
+) -> tuple[int, int]:
+    """The model folder: the number of its files, and its bytes; without numbers the files are sparse."""
     shards: list[dict[str, tuple[str, tuple[int, ...]]]] = [{}]
     size = total = 0
-    every = tensors()
     for name, (dtype, shape) in every.items():
         width = WIDTHS[dtype] * prod(shape)
         if shards[-1] and size + width > SHARD:
@@ -103,16 +114,16 @@ def write_folder(folder: Path) -> tuple[int, int, int]:
     where: dict[str, str] = {}
     for number, shard in enumerate(shards, 1):
         file = f"model-{number:05d}-of-{len(shards):06d}.safetensors"
-        write_sparse(folder / file, shard)
+        write_shard(folder / file, shard, numbers)
         where |= dict.fromkeys(shard, file)
     index = {"metadata": {"total_size": total}, "weight_map": where}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
-    (folder / "config.json").write_text(json.dumps(CONFIG), "utf-8")
-    return len(shards), len(every), total
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    return len(shards), total
 
 
-def write_sparse(path: Path, shard: dict[str, tuple[str, tuple[int, ...]]]) -> None:
-    """A file with a header whose numbers take no room on the disk."""
+def write_shard(path: Path, shard: Mapping[str, tuple[str, tuple[int, ...]]], numbers: Numbers | None) -> None:
+    """A safetensors file; without numbers they take no room on the disk."""
     header: dict[str, object] = {}
     at = 0
     for name, (dtype, shape) in shard.items():
@@ -120,8 +131,13 @@ def write_sparse(path: Path, shard: dict[str, tuple[str, tuple[int, ...]]]) -> N
         header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, end]}
         at = end
     text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text)
-    os.truncate(path, 8 + len(text) + at)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        if numbers is None:
+            file.truncate(8 + len(text) + at)
+            return
+        for name, (dtype, shape) in shard.items():
+            file.writelines(numbers(name, dtype, shape))
 
 
 def main() -> int:
@@ -134,8 +150,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory(dir=args.folder) as place:
         folder = Path(place) / "model"
         folder.mkdir()
-        files, count, total = write_folder(folder)
-        print(f"{files} files, {count} tensors, {total / 1e9:.1f} GB")
+        every = tensors()
+        files, total = write_folder(folder, every, CONFIG)
+        print(f"{files} files, {len(every)} tensors, {total / 1e9:.1f} GB")
         for framework, config, key in (
             ("megatron", "run.sh", "--num-layers"),
             ("mindformers", "run.yaml", "num_nextn_predict_layers: 0"),

@@ -15,7 +15,6 @@ import argparse
 import io
 import json
 import os
-import struct
 import subprocess
 import sys
 import tempfile
@@ -27,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from safetensors import safe_open
-from weights_plan import CONFIG, WIDTHS, tensors
+from weights_plan import CONFIG, tensors, write_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-LAYERS, DENSE, PARTS, BLOCK, SHARD = 2, 1, 4, 128, 4_300_000_000
+LAYERS, DENSE, PARTS, BLOCK = 2, 1, 4, 128
 TARGETS = ("torch_dist", "static", "dynamic")
 VERSIONS = {"torch_dist": [], "static": ["--mindformers", "1.9"], "dynamic": ["--mindformers", "2.1"]}
 NAMES = {
@@ -67,39 +66,14 @@ FUSED = {
 def write_checkpoint(folder: Path, experts: int) -> None:
     """The model folder with random numbers."""
     config = {**CONFIG, "num_hidden_layers": LAYERS, "first_k_dense_replace": DENSE, "n_routed_experts": experts}
-    (folder / "config.json").write_text(json.dumps(config), "utf-8")
-    shards: list[dict[str, tuple[str, tuple[int, ...]]]] = [{}]
-    size = 0
-    for name, (dtype, shape) in tensors(LAYERS, DENSE, experts).items():
-        width = WIDTHS[dtype] * prod(shape)
-        if shards[-1] and size + width > SHARD:
-            shards.append({})
-            size = 0
-        shards[-1][name] = dtype, shape
-        size += width
-    where: dict[str, str] = {}
-    for number, shard in enumerate(shards, 1):
-        file = f"model-{number:05d}-of-{len(shards):06d}.safetensors"
-        write_shard(folder / file, shard)
-        where |= dict.fromkeys(shard, file)
-    index = {"metadata": {}, "weight_map": where}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index), "utf-8")
+    write_folder(folder, tensors(LAYERS, DENSE, experts), config, random_blocks)
 
 
-def write_shard(path: Path, shard: dict[str, tuple[str, tuple[int, ...]]]) -> None:
-    """A safetensors file of random numbers."""
-    header: dict[str, object] = {}
-    at = 0
-    for name, (dtype, shape) in shard.items():
-        end = at + WIDTHS[dtype] * prod(shape)
-        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, end]}
-        at = end
-    text = json.dumps(header).encode()
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for name, (dtype, shape) in shard.items():
-            for start in range(0, prod(shape), 1 << 24):
-                file.write(random_numbers(f"{name}{start}", dtype, min(1 << 24, prod(shape) - start)))
+def random_blocks(name: str, dtype: str, shape: tuple[int, ...]) -> Iterator[bytes]:
+    """The numbers of a tensor, a block at a time."""
+    size = 1 << 24
+    for start in range(0, prod(shape), size):
+        yield random_numbers(f"{name}{start}", dtype, min(size, prod(shape) - start))
 
 
 def random_numbers(name: str, dtype: str, count: int) -> bytes:
@@ -196,7 +170,7 @@ def compare_mindformers(path: Path, published: Published, layout: dict[str, Any]
 
 
 def same_experts(whole: Any, name: str, published: Published, layout: dict[str, Any]) -> bool:
-    """True if the matrices of all experts stand in one parameter, each turned."""
+    """True if one parameter holds the matrices of all experts, each transposed."""
     core = name.replace("experts.weight", "experts.local_experts.{}.linear_fc") + ".weight"
     count = layout["experts"]
     rows, columns = published.parameter(core.format(0)).T.shape
@@ -225,7 +199,7 @@ def compare_distributed(path: Path, published: Published, where: Any) -> Iterato
 
 
 def layout_of(text: str, experts: int, *, dynamic: bool) -> dict[str, Any]:
-    """What the YAML says about the arrangement; the dynamic graph has one."""
+    """Row order of the gate and up matrices, as the YAML sets it; the dynamic graph has only one."""
     return {
         "experts": experts, "dynamic": dynamic,
         "alternating": dynamic or "use_interleaved_weight_layout_mlp: False" not in text,

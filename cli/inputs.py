@@ -168,7 +168,7 @@ def open_input(name: str, options: ReadOptions, stdin_name: str | None = None) -
 
 
 def _of_its_pair(name: str, options: ReadOptions) -> ReadOptions:
-    """Reading options with what the configuration says of the file's pair: run length and answers to conditions."""
+    """Reading options with the run length and the answers to conditions from the file's pair in `accmap.toml`."""
     if not _is_configured(name):
         return options
     from .argument_parser import branches_of

@@ -145,7 +145,7 @@ def _require_sense(args: LintArgs) -> None:
 
 
 def _lint_files(settings: Settings, files: Sequence[str], args: LintArgs, language: Language) -> Report:
-    """The report on the files, from several processes if there are many, or if `--jobs` says so."""
+    """The report on the files; several processes read them if there are many, or with `--jobs`."""
     settings = settings._replace(tries_fixes=len(files) <= _MOST_TRIED and args.format in _SHOWS_FIXES)
     jobs = args.jobs or (1 if settings.plugins else _processes(len(files)))
     with_subjects = args.format in _WITH_SUBJECTS
@@ -253,7 +253,7 @@ def _emit_report(text: Outgoing, args: LintArgs) -> None:
 
 
 def _replace(path: str, text: Outgoing, *, force: bool) -> None:
-    """Write a report file; UsageError if a file that is no earlier report is in its place, unless forced."""
+    """Write a report file; UsageError if another file than an earlier report would be replaced, unless forced."""
     from ...schemas.border.file_output import write_text
     from ..lint_formats.overwrite_guard import is_ours
 

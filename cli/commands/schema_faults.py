@@ -248,7 +248,7 @@ def _is_of_kind(error: ValidationError) -> bool:
 
 
 def _faults_of(error: ValidationError) -> Iterator[Fault]:
-    """The faults, in accmap's own words, that one error of the JSON schema library stands for."""
+    """The faults behind one error of the JSON schema library, in accmap's own words."""
     path = tuple(error.absolute_path)
     keyword = str(error.validator)
     limit: Any = error.validator_value

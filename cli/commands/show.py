@@ -148,7 +148,7 @@ class _Page:
                 say(row)
 
     def _name(self, setting: Setting, group: str) -> str:
-        """The key of a setting without the group that stands in the heading."""
+        """The key of a setting without the group that its heading names."""
         key = setting.key
         return key[len(group) + 1 :] if key.startswith(group + ".") else key
 

@@ -69,7 +69,7 @@ def _answer(sides: Sequence[Side], step: int, count: int, read: Tokenizer | None
 
 
 def _has_numpy(language: Language) -> bool:
-    """True if numpy is installed; if not, say so on stderr."""
+    """True if numpy is installed; otherwise stderr names the extra to install."""
     from ...evidence.data.indexed_file import MissingPackageError, need_numpy
 
     try:

@@ -28,7 +28,7 @@ _SECTIONS = (b"runner_config:", b"model_config:", b"train_dataset:", b"run_mode:
 
 
 def found_files(operands: Sequence[str]) -> list[str]:
-    """The files for the operands: folders and patterns are searched, other names stand for themselves."""
+    """The files for the operands: folders and patterns are searched, other names are taken as they are."""
     found: dict[str, None] = {}
     for operand in operands:
         if is_folder(operand):

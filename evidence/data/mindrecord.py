@@ -182,7 +182,7 @@ def is_record(name: str) -> bool:
 
 
 def files_of(names: Sequence[str], *, walked: bool, suffix: str = "") -> tuple[str, ...]:
-    """Files that names stand for: a folder means all in it, a single file all that its header lists."""
+    """Files behind some names: of a folder all in it, of a single file all that its header lists."""
     if walked:
         return tuple(path for name in names for path in (_under(name, suffix) if os.path.isdir(name) else [name]))
     if len(names) != 1:
@@ -192,7 +192,7 @@ def files_of(names: Sequence[str], *, walked: bool, suffix: str = "") -> tuple[s
 
 
 def named_files(name: str) -> tuple[str, ...]:
-    """MindRecord files that a command-line word stands for."""
+    """MindRecord files behind a command-line word."""
     return files_of((name,), walked=os.path.isdir(name))
 
 
