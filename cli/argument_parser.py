@@ -101,8 +101,9 @@ def _no_option(command: Command, name: str, known: Iterable[str]) -> UsageError:
     """The refusal of an option that the command does not have, with the one that was probably meant."""
     from ..schemas.suggestion import suggestion
 
-    if (command.name, name) == ("verify", "--ranks"):  # which an earlier version had
-        return UsageError(say.verify_ranks_removed())
+    removed = {"--ranks": say.verify_ranks_removed, "--against": say.verify_against_removed}
+    if command.name == "verify" and name in removed:  # which earlier versions had
+        return UsageError(removed[name]())
     return UsageError(say.has_no_option(name=command.name, name2=name, hint=suggestion(name, known)))
 
 

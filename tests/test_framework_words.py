@@ -28,7 +28,6 @@ _DATA = "what each framework's own data set code is given: its numbers of sample
 _RECORDS = "a configuration that is handed to msprobe or to MindSpore, and what it is checked against"
 _CHECKPOINT = "names that stand in a checkpoint"
 _BUILDER = "builds the real model or runs its trainer, under the framework's own names"
-_REFERENCE = "a model of its own that reads Megatron-LM's arguments"
 _SCHEDULER = "the scheduler's own arguments: the typed record of the curve that is computed from them"
 EXCEPTIONS: dict[str, tuple[int, str]] = {
     "cli/pages/curve_page.py": (4, "the curve's own record: which of its numbers a page shows"),
@@ -67,7 +66,6 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "verifier/mindformers/from_yaml.py": (18, _BUILDER),
     "verifier/mindformers/training.py": (1, _BUILDER),
     "verifier/mindformers/eager_stand_ins.py": (1, _BUILDER),
-    "verifier/reference_model.py": (91, _REFERENCE),
     "verifier/plan/samples.py": (22, _DATA),
     "verifier/plan/schedules.py": (15, "the curve's own record, and the loss scale's own classes, which it runs"),
     "verifier/pair.py": (2, _BUILDER),

@@ -371,7 +371,7 @@ def _home(name: str) -> str:
     return os.path.dirname(os.path.abspath(spec.origin))
 
 
-NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers"), "torch": ("torch",)}
+NEEDS = {"megatron": ("torch", "megatron.core"), "mindformers": ("mindspore", "mindformers")}
 """What a side imports; the last one of each framework may stand elsewhere."""
 
 

@@ -20,7 +20,7 @@ from .verdict.comparison import TOLERANCE
 from .verdict.coverage import known_ratios
 from .verification import FrameworkRun
 from .worker.blueprint import Blueprint, InputPlan, Job
-from .worker.processes import HERE, Limits, Place
+from .worker.processes import Limits, Place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -52,7 +52,6 @@ class Options(NamedTuple):
     keep_sizes: bool = False
     stage: Stage = "all"
     seeds: int = 1
-    against: Literal["", "torch"] = ""
     limits: Limits = Limits()
     tolerance: float = TOLERANCE
     sources: Mapping[str, str] = {}
@@ -121,15 +120,13 @@ class Pair(NamedTuple):
         """The place of each process's framework."""
         return [
             Place(one.folder if one.origin != "environment" else None, self.pythons.get(side))
-            if side == config.framework
-            else HERE
-            for one, side, config in zip(self.places, self.sides, self.configs, strict=True)
+            for one, side in zip(self.places, self.sides, strict=True)
         ]
 
     def worker_kinds(self) -> list[str]:
         """The worker of each side: a compiled graph and the dynamic one have workers of their own."""
         each = zip(self.sides, self.configs, strict=True)
-        return [_WORKERS.get(self._graph(config), side) if side == config.framework else side for side, config in each]
+        return [_WORKERS.get(self._graph(config), side) for side, config in each]
 
     def _graph(self, config: Config) -> Graph | None:
         """The graph that a file's side runs; None for Megatron-LM, which has none."""
@@ -143,8 +140,6 @@ class Pair(NamedTuple):
         """Installation, graph mode and parser of each side's run."""
         found: list[FrameworkRun] = []
         for at, (place, side, config) in enumerate(zip(self.places, self.sides, self.configs, strict=True)):
-            if side != config.framework:
-                continue
             version = config.framework_version
             read = from_launch.parsed_launches(answers[at].values.get("parsed") if at < len(answers) else None)
             exact, graph = place.serves(version), self._graph(config)
@@ -186,23 +181,19 @@ def assemble_pair(a: Config, b: Config, options: Options) -> Pair:
     vocabulary = min(small[dimensions.VOCABULARY] for small in sizes)
     pad, masked = _masked_tokens(configs, vocabulary)
     plain = InputPlan(0, batch, length, vocabulary, avoid=masked)
-    rates = None if options.against else rates_of(a, b)
+    rates = rates_of(a, b)
     blueprints = _blueprints(configs, (files[0].config, files[1].config), rates)
     if runs_native_dtypes(a, b, options) and any(one.rounded for one in blueprints):
         # Types are compared after the models: in float32 both have the same weights.
         blueprints = _with(blueprints, "rounded", (True, True))
     shrunk = dimensions.summary(*whole, *sizes)
-    undrawn = None
-    if options.against:
-        blueprints = blueprints[0], blueprints[0]
-    else:
-        if schedules.separates_documents(a, b):
-            plans = schedules.document_plans(a, b, vocabulary, pad)
-            blueprints = _with(blueprints, "documents", plans)
-            plain = plain._replace(ends=tuple(dict.fromkeys(plan.end for plan in plans)))
-        blueprints, undrawn = _with_optional_stages(configs, blueprints, shrunk, batch, drop=not options.graph)
+    if schedules.separates_documents(a, b):
+        plans = schedules.document_plans(a, b, vocabulary, pad)
+        blueprints = _with(blueprints, "documents", plans)
+        plain = plain._replace(ends=tuple(dict.fromkeys(plan.end for plan in plans)))
+    blueprints, undrawn = _with_optional_stages(configs, blueprints, shrunk, batch, drop=not options.graph)
     padded = plain._replace(seed=99, avoid=(), include=masked) if masked and options.stage != "local-norm" else None
-    sides = (a.framework, options.against or b.framework)
+    sides = a.framework, b.framework
     peak = max(blueprint.optimizer.learning_rate for blueprint in blueprints)
     return Pair(
         configs,
@@ -218,7 +209,7 @@ def assemble_pair(a: Config, b: Config, options: Options) -> Pair:
         undrawn=undrawn,
         pythons=options.pythons,
         compiled=options.graph,
-        files=files[:1] if options.against else files,
+        files=files,
     )
 
 
@@ -306,7 +297,7 @@ def _masked_tokens(configs: Configs, vocabulary: int) -> tuple[int | None, tuple
 
 def runs_native_dtypes(a: Config, b: Config, options: Options) -> bool:
     """True if the first pass is run in the files' own types, too."""
-    if options.against or options.precision != "auto":
-        return options.precision == "as-written" and not options.against
+    if options.precision != "auto":
+        return options.precision == "as-written"
     runs = not options.graph and from_yaml.DYNAMIC not in (a.dialect, b.dialect)
     return runs and native_dtypes.has_differing_places((a, b))

@@ -121,8 +121,8 @@ def find_installation(
 def _require_modules(a: Config, b: Config, options: Options, places: Sequence[Installation | None]) -> None:
     """MissingFrameworkError if a module is neither installed nor in a folder of its own."""
     absent: dict[str | None, dict[str, None]] = {}
-    sides = (a.framework, options.against or b.framework)
-    for side, place, source in zip(sides, places, options.each_source, strict=True):
+    for config, place, source in zip((a, b), places, options.each_source, strict=True):
+        side = config.framework
         python = options.pythons.get(side)
         for name in missing_modules(side, python):
             own = name in PACKAGES.values()
@@ -136,7 +136,7 @@ def _unbuildable(a: Config, b: Config, options: Options, obstacles: Mapping[str,
     """Verification without a run: a file does not determine its model, or its version is not installed."""
     return Verification(
         verdict="not-verifiable",
-        sides=(a.framework, options.against or b.framework),
+        sides=(a.framework, b.framework),
         files=(a.file, b.file),
         tolerance=options.tolerance,
         stage=options.stage,
@@ -356,7 +356,7 @@ def _verify_pair(pair: Pair, findings: Findings, session: _Session) -> Verificat
     session.progress(say.starting_frameworks(frameworks=", ".join(dict.fromkeys(pair.sides))))
     found = _run(pair, findings, session)
     options = session.options
-    if found.verdict not in ("mismatch", "partial") or options.against or not options.explains:
+    if found.verdict not in ("mismatch", "partial") or not options.explains:
         return found.list_suspects_once()
     if _differs_by_type(found.typed):
         return found.list_suspects_once()
@@ -371,7 +371,7 @@ def _run(pair: Pair, findings: Findings, session: _Session) -> Verification:
     undecided = _undecided_failures(pair, results)
     if undecided:
         return _unbuildable(*pair.configs, options, undecided)
-    blame = _blame(pair, options, results, typed)
+    blame = _blame(pair, results, typed)
     asked = results.optional_stages | ({coverage.COMPILED} if options.graph else set[str]())
     parsed = [answer.values.get("parsed") for answer in results.answers]
     unparsed = [entry for one in parsed for entry in from_launch.unparsed_launch(one)]
@@ -418,7 +418,7 @@ def _list_unproved(
         *coverage.unchecked_fork_flags(pair.configs),
         *native_dtypes.undecided_types(found.typed),
     ]
-    if found.verdict == "not-verifiable" or options.against:
+    if found.verdict == "not-verifiable":
         return differing
     tried, matched = found.native_dtype_fields(), found.verdict == "match"
     known = coverage.known_differences(
@@ -665,7 +665,7 @@ def _differs_by_type(typed: native_dtypes.AsWritten | None) -> bool:
     return typed is not None and not typed.agrees and not typed.failures
 
 
-def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dtypes.AsWritten | None) -> _Blame:
+def _blame(pair: Pair, results: SeedResults, typed: native_dtypes.AsWritten | None) -> _Blame:
     """Place of the divergence and the differing settings that may cause it, likeliest first."""
     if typed is not None and _differs_by_type(typed):
         differing = native_dtypes.types_to_blame(typed, pair.configs)
@@ -675,8 +675,8 @@ def _blame(pair: Pair, options: Options, results: SeedResults, typed: native_dty
         return _Blame(_ROUNDING, named, suspected=_suspects_of(differing, say.suspect_among_types()))
     place = results.divergence
     where = fields_of(place.module) if place is not None else ()
-    changed = coverage.differing_settings(*pair.configs, where) if not options.against else []
-    if place is not None and not changed and not options.against:
+    changed = coverage.differing_settings(*pair.configs, where)
+    if place is not None and not changed:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
         changed = coverage.suspects(*pair.configs, place.direction, results.compared[-1].disagreements())
     if place is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:

@@ -53,10 +53,7 @@ def run(args: VerifyArgs) -> int:
     """Verify a pair and print the report."""
     from ...verifier.installations import MissingFrameworkError
 
-    if len(args.files) == 1 and not args.against:
-        raise UsageError(say.verify_needs_two_files_a())
     chosen_options = chosen_options_of(args) | {
-        "against": "torch" if args.against else "",
         "each_source": (args.a_source, args.b_source),
         "aside": _split_names(args.aside),
     }
@@ -162,10 +159,8 @@ def run_verification(
     from ..configuration import find_configuration
     from ..linting.settings import start_of
 
-    against, store = chosen.get("against"), frameworks_folder()
-    if against and chosen.get("precision") == "as-written":
-        raise UsageError(say.verify_precision_needs_two())
-    a, b = _pair_of_configs(configs, against)
+    store = frameworks_folder()
+    a, b = configs
     if chosen.get("graph") and "static" not in (a.dialect, b.dialect):
         raise UsageError(say.verify_graph_needs_a_static_one())
     if prepared:
@@ -177,10 +172,10 @@ def run_verification(
         "precision": "auto",
         **chosen,
     }
-    findings = () if against else findings_of(configs, texts)
+    findings = findings_of(configs, texts)
     with termination_interrupts():
         found = verify(a, b, pair_findings(findings), Options(**every), workers=workers, progress=busy_with)
-    if against or found.verdict == "not-verifiable":
+    if found.verdict == "not-verifiable":
         return found, (), configs
     warn_of_accepted_in_vain(found, configuration, language)
     return list_without_defects(found, shown_defects(found, findings)), findings, configs
@@ -312,17 +307,6 @@ def _rules_about(found: Verification) -> tuple[str, ...]:
         if shared and (differing or rule.check):
             codes.append((-len(shared), code))
     return tuple(code for _shared, code in sorted(codes))
-
-
-def _pair_of_configs(configs: Sequence[Config], against: str | None) -> tuple[Config, Config]:
-    """Two configurations to run; one alone, or one against another version, is paired with itself."""
-    from ...verifier.installations import missing_modules
-
-    if len(configs) == 2 and not against:
-        return configs[0], configs[1]
-    usable = [config for config in configs if not missing_modules(config.framework)]
-    one = (usable or list(configs))[0]
-    return one, one
 
 
 def frameworks_folder() -> str | None:

@@ -467,7 +467,7 @@ def _dump_files(sides: Sequence[_ExportedSide]) -> dict[str, str]:
 
 
 _BACKENDS = {"megatron": "verifier/megatron/", "mindformers": "verifier/mindformers/"}
-_NOT_NEEDED = ("verifier/reference_model.py", "verifier/mindformers/graph.py")
+_NOT_NEEDED = ("verifier/mindformers/graph.py",)
 
 
 def _runner_files(framework: str) -> dict[str, str]:

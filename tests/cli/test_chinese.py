@@ -117,7 +117,7 @@ OWN = [
     ("lint a.sh --config plugin.toml", "plugins"),
     ("lint a.sh --select ZZZ999", "ZZZ999"),
     ("lint a.sh --baseline a.sh", "基线"),
-    ("verify a.sh", "--against torch"),
+    ("verify a.sh a.yaml --against torch", "已移除"),
     ("verify a.sh a.yaml --seeds 0", "从 1 开始"),
     ("verify a.sh a.yaml --layers 0", "从 1 开始"),
     ("schema nonsense", "nonsense"),

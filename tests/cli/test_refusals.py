@@ -110,7 +110,6 @@ FILLS_OF = {
     "no_launch_open": {"NAME": "MODE"},
 }
 TRIED_ELSEWHERE = {
-    "verify_needs_two_files_a": "runs a real model: the examples of the help page of verify",
     "broken_mapping": "names the command that writes the mapping anew: tests/evidence/dump",
     "no_common_rank": "needs two dumps: tests/cli/test_dump_compare.py",
     "names_differ": "needs two dumps: tests/cli/test_dump_compare.py",

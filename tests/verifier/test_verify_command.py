@@ -73,14 +73,14 @@ def test_a_missing_framework_names_the_one_command(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["ONE"], "--against torch"),
+        (["ONE"], "A B"),
         (["ONE", "TWO", "--seeds", "0"], "--seeds"),
         (["ONE", "TWO", "--layers", "0"], "--layers"),
         (["ONE", "TWO", "--sequence", "11"], "--sequence"),
-        (["ONE", "--against", "torch", "--precision", "as-written"], "--precision"),
         (["ONE", "TWO", "--precision", "fp8"], "as-written"),
         (["ONE", "TWO", "--stage", "step9"], "step1"),
         (["ONE", "TWO", "--ranks"], "verify no longer has --ranks"),
+        (["ONE", "--against", "torch"], "`verify record`, then `verify join`"),
         (["ONE", "TWO", "--ranks", "--lang", "zh"], "已移除"),
     ],
 )

@@ -2,37 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from accmap.schemas.versions import names
 
+sys.path.insert(0, str(Path(__file__).parent / "proofs"))
+from proof_process import answer
+
 pytestmark = pytest.mark.frameworks
-RUN = Path(__file__).parents[1] / "framework_run.py"
-
-
-def answer(module: str, *words: str, before: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Run a proof in a process of its own: frameworks are not unloaded again."""
-    done = subprocess.run(
-        [sys.executable, str(RUN), "-c", f"from {module} import main; main(*{words!r})"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=environment(*before),
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def environment(*before: str) -> dict[str, str]:
-    paths = [*before, str(Path(__file__).parent / "proofs"), *(path for path in sys.path if path)]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
 def test_the_stand_ins_of_megatron() -> None:

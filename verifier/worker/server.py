@@ -84,13 +84,9 @@ def backend_of(framework: str, device: str = "cpu") -> Backend:
         from ..mindformers.graph import GraphBackend
 
         return GraphBackend()
-    if framework == "mindformers":
-        from ..mindformers.model import MindFormersBackend
+    from ..mindformers.model import MindFormersBackend
 
-        return MindFormersBackend(device)
-    from ..reference_model import ReferenceBackend
-
-    return ReferenceBackend()
+    return MindFormersBackend(device)
 
 
 def _reason(error: BaseException) -> str:

@@ -124,7 +124,7 @@ class Parsing(Protocol):
 
 @runtime_checkable
 class Scheduling(Protocol):
-    """A backend with a scheduler of its own; the reference has none."""
+    """A backend with a scheduler of its own."""
 
     def rates(self, plan: RatePlan) -> list[float]:
         """The learning rates of the framework's own scheduler."""

@@ -1,30 +1,33 @@
 """A small reference in plain torch, written from the definitions, behind the verifier's `Model`.
 
-It proves both frameworks' models: where only one of them is installed, that one is compared with it. What the model
-is, it reads from the blueprint of either framework.
+It proves both frameworks' models: it reads the blueprint of either framework, and runs the same job in a process of
+its own.
 """
 
 # pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false, reportArgumentType=false
 # pyright: reportPrivateImportUsage=false, reportReturnType=false
 # The frameworks carry no types.
-# ruff: noqa: D102 - the methods are those of `session.Model`, which says what each one does
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch.nn import functional
 
-from ..schemas.fast_records import NamedTuple
+from accmap.schemas.fast_records import NamedTuple
+from accmap.verifier.worker.blueprint import job_from_json
+from accmap.verifier.worker.session import perform
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from .worker.blueprint import Blueprint, OptimizerPlan, RatePlan
-    from .worker.inputs import Tokens
+    from accmap.verifier.worker.blueprint import Blueprint, OptimizerPlan, RatePlan
+    from accmap.verifier.worker.inputs import Tokens
 
 Array = Any
 _HIDDEN = -10000.0
@@ -716,3 +719,10 @@ def _from_mindformers(model: Mapping[str, Any]) -> Spec:
         position, experts, further, float(get("mtp_loss_scaling_factor") or 0.0), 0 if pad is None else int(pad),
         float(get("init_method_std", 0.02)), plain_expert_std=True,
     )  # fmt: skip
+
+
+def main(job: str, arrays: str) -> None:
+    """Run the job of a file, and write its arrays and, as JSON, its values."""
+    found = perform(job_from_json(json.loads(Path(job).read_text("utf-8"))), ReferenceBackend())
+    np.savez(arrays, **found.arrays)
+    print(json.dumps(found.values))
