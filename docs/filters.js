@@ -39,7 +39,8 @@ function select(label, choices, any) {
 function build(place) {
   const words = TEXTS[document.documentElement.lang] ?? TEXTS.en;
   const isMatrix = place.dataset.table === "matrix";
-  const tables = [...document.querySelectorAll("article table")].filter((table) => table.rows[0].cells.length === 5);
+  const columns = isMatrix ? 6 : 5;
+  const tables = [...document.querySelectorAll("article table")].filter((table) => table.rows[0].cells.length === columns);
   const rows = tables.flatMap((table) => [...table.tBodies[0].rows]);
   const column = (number) => [...new Set(rows.map((row) => row.cells[number].textContent))];
   const text = Object.assign(document.createElement("input"), { type: "search", placeholder: words.text });
@@ -56,7 +57,7 @@ function build(place) {
     const [, second, third, fourth, last] = row.cells;
     const side = MEGATRON.test(version.value) ? second : third;
     const ofVersion = isMatrix
-      ? accepts(side, version.value) && (!proved.checked || provedOn(fourth, version.value))
+      ? accepts(side, version.value) && (!proved.checked || [fourth, last].some((cell) => provedOn(cell, version.value)))
       : !last.textContent || last.textContent.split(/[, ]+/).includes(version.value);
     return (
       row.textContent.toLowerCase().includes(text.value.trim().toLowerCase()) &&

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import groupby
 
 from ..mappings.messages_compiled import say as proved
-from ..mappings.proofs import pairs_words, quantity_proofs
+from ..mappings.proofs import DYNAMIC_CENTRE, pair_text, pairs_run, pairs_words, quantity_proofs, unproved_state
 from ..mappings.tables import table
 from ..schemas.border.file_input import package_text
 from ..schemas.fast_records import TYPE_CHECKING
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any, Literal
 
+    from ..mappings.names_compiled import FieldName
+    from ..mappings.proofs import Graph
     from ..mappings.tables import Caveat, Condition, Loss, Row, Side
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
@@ -163,29 +165,37 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
     return said("said", target=target, condition=condition, status=status, sentence=sentence)
 
 
-def proof_words(row: Row, language: Language) -> str:
-    """Text on proofs of a row by the real models; empty for fields that do not change numbers."""
-    from ..mappings.proofs import pairs_words, proof_words, proofs_of, unproved_reasons
-    from .recipe.vocabulary import vocabulary
-
+def numeric_fields(row: Row) -> list[FieldName]:
+    """The fields of a row that change numbers."""
     known = vocabulary()
-    fields = [field for field in row.fields if (row.impact or known[field].impact) == "numerics"]
-    if not fields:
-        return ""
+    return [field for field in row.fields if (row.impact or known[field].impact) == "numerics"]
+
+
+def proof_words(row: Row, language: Language, graph: Graph | None = None) -> str:
+    """Text on proofs of a row by the real models, of one graph or both; empty for fields that do not change numbers."""
     by_words: dict[str, list[str]] = {}
-    for field in fields:
-        proofs = proofs_of(field)
-        if proofs:
-            words = proof_words(proofs, pairs_words([pair for proof in proofs for pair in proof.pairs])).text(language)
-        else:
-            reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in unproved_reasons(field))
-            read = proved.exact_by_reading() if row.loss == "exact" else proved.by_reading()
-            words = read.text(language) + in_brackets(list_words(reasons, language, "semicolon"), language)
-        by_words.setdefault(words, []).append(field)
+    for field in numeric_fields(row):
+        by_words.setdefault(_field_proof(row, field, language, graph), []).append(field)
+    if not by_words:
+        return ""
     if len(by_words) == 1:
         return next(iter(by_words))
     said = (f"{list_words(names, language)}{mark('colon', language)}{words}" for words, names in by_words.items())
     return list_words(said, language, "semicolon")
+
+
+def _field_proof(row: Row, field: FieldName, language: Language, graph: Graph | None) -> str:
+    """Text on the proofs of one field, or on the reasons why it has none."""
+    from ..mappings.proofs import pairs_of_graph, pairs_words, proof_words, proofs_of, unproved_reasons
+
+    proofs = [one for one in proofs_of(field) if pairs_of_graph(one.pairs, graph)]
+    if proofs:
+        pairs = pairs_of_graph([pair for proof in proofs for pair in proof.pairs], graph)
+        return proof_words(proofs, pairs_words(pairs)).text(language)
+    tried = [one for one in unproved_reasons(field) if pairs_of_graph(one.pairs, graph)]
+    reasons = dict.fromkeys(one.zh if language == "zh" else one.en for one in tried)
+    read = proved.exact_by_reading() if row.loss == "exact" else proved.by_reading()
+    return read.text(language) + in_brackets(list_words(reasons, language, "semicolon"), language)
 
 
 def differs_from_guide(row: Row) -> bool:
@@ -234,6 +244,8 @@ def document(language: Language) -> str:
         if differs_from_guide(row):
             lines.append(f"- `{row.fields[0]}`: {row.zh if place else row.en}")
     lines += ["", _page_words("computed")[place], *_quantity_lines(language)]
+    lines += ["", _page_words("coverage")[place], *_coverage_lines(language)]
+    lines += ["", _page_words("unproved")[place], *_unproved_lines(language)]
     lines += ["", _page_words("without")[place], *_unmapped_lines(place)]
     return "\n".join(lines) + "\n"
 
@@ -251,7 +263,8 @@ def _topic_lines(rows: Sequence[Row], language: Language) -> list[str]:
             _field_cells(row, language),
             _megatron_cell(row, language),
             _mindformers_cell(row, language),
-            "<br>".join(filter(None, (term(row.loss, language), proof_words(row, language)))),
+            "<br>".join(filter(None, (term(row.loss, language), proof_words(row, language, "static")))),
+            proof_words(row, language, "dynamic"),
             _remark_text(row, language) + " " + ", ".join(f"[{numbers[source]}]" for source in row.sources),
         )
         lines.append(f"| {' | '.join(cell.strip().replace('|', '&#124;') for cell in cells)} |")
@@ -336,6 +349,27 @@ def _quantity_lines(language: Language) -> Iterator[str]:
                 fields = list_words([f"`{one}`" for one, _pairs in known], language)
                 words = _page_words("by")[language == "zh"].format(words=words, fields=fields)
             yield f"| `{name}` {field.zh if language == 'zh' else field.en} | {words} |"
+
+
+def _coverage_lines(language: Language) -> Iterator[str]:
+    """Table lines with the number of fields that are proved, not proved and without a setting, by pair of versions."""
+    fields = [field for row in table().rows for field in numeric_fields(row)]
+    for pair in pairs_run():
+        unproved = [state for field in fields if (state := unproved_state(field, pair)) is not None]
+        unset = sum(state.is_without_setting for state in unproved)
+        counts = (len(fields) - len(unproved), len(unproved) - unset, unset)
+        yield f"| {pair_text(pair, language)} | {' | '.join(map(str, counts))} |"
+
+
+def _unproved_lines(language: Language) -> Iterator[str]:
+    """Table lines with the fields that are not proved in the newest pair of the dynamic graph, by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for field in [field for row in table().rows for field in numeric_fields(row)]:
+        state = unproved_state(field, DYNAMIC_CENTRE)
+        if state is not None:
+            by_reason.setdefault(state.zh if language == "zh" else state.en, []).append(f"`{field}`")
+    for reason, fields in sorted(by_reason.items(), key=lambda one: -len(one[1])):
+        yield f"| {reason} | {len(fields)} | {list_words(fields, language)} |"
 
 
 def _unmapped_lines(place: int) -> list[str]:

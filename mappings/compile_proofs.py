@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SOURCE = HERE / "proofs.yaml"
+_UNSET = "nothing-to-set"
+"""The reason of a field that neither framework can set."""
 
 
 def valid_proofs() -> dict[str, Any]:
@@ -41,7 +43,7 @@ def valid_proofs() -> dict[str, Any]:
     return {
         "PROVED": proved,
         "UNPROVED": {
-            name: tuple((_pairs(one.pairs), *known[one.reason]) for one in field.unproved)
+            name: tuple((_pairs(one.pairs), *known[one.reason], one.reason == _UNSET) for one in field.unproved)
             for name, field in valid.items()
             if field.unproved
         },
@@ -89,7 +91,7 @@ def _versions_run_on_both_sides(valid: dict[str, Any]) -> dict[str, tuple[tuple[
     return {name: pairs for name, pairs in found.items() if pairs}
 
 
-_PROSE = ("sources", "note", "ignored")
+_PROSE = ("sources", "note", "ignored", "en", "zh")
 """Members of a row or a caveat that change nothing of what is carried over: a reader and `diff` ask for them."""
 
 

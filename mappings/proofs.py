@@ -1,7 +1,8 @@
 """Proofs of the rows by the real models: `proofs.yaml`, written by `tests/verifier/prove.py`.
 
 Only what explains or reports rows reads it. A proof is of one field, in pairs of versions that form a star: every
-Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every MindSpore Transformers.
+Megatron-LM with one MindSpore Transformers, and one Megatron-LM with every MindSpore Transformers. The dynamic graph
+has pairs of its own, whose second version is `2.1 dynamic`.
 """
 
 from __future__ import annotations
@@ -9,17 +10,21 @@ from __future__ import annotations
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.message import Words
 from .messages_compiled import say
+from .tables import DYNAMIC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from typing import TypeAlias
+    from typing import Literal, TypeAlias
 
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
     from .tables import Status
 
     Pair: TypeAlias = "tuple[str, str]"
+    Graph: TypeAlias = "Literal['static', 'dynamic']"
 
+DYNAMIC_CENTRE: Pair = ("0.12", "2.1" + DYNAMIC)
+"""The pair of the dynamic graph with a version of which each of its other pairs was run."""
 CARRIED: tuple[Status, ...] = ("exact", "conditional", "made-explicit")
 
 
@@ -51,6 +56,8 @@ class Unproved(NamedTuple):
     pairs: tuple[Pair, ...]
     en: str
     zh: str
+    is_without_setting: bool = False
+    """True if neither framework of the pair has a setting for the field."""
 
 
 def proofs_of(field: str) -> tuple[Proof, ...]:
@@ -65,6 +72,22 @@ def unproved_reasons(field: str) -> tuple[Unproved, ...]:
     from .proofs_compiled import UNPROVED
 
     return tuple(Unproved(*one) for one in UNPROVED.get(field, ()))
+
+
+def unproved_state(field: str, pair: Pair) -> Unproved | None:
+    """The reason why a field is not proved in a pair; None if it is."""
+    if any(pair in one.pairs for one in proofs_of(field)):
+        return None
+    lapsed = Unproved((pair,), *say.row_changed().both())
+    return next((one for one in unproved_reasons(field) if pair in one.pairs), lapsed)
+
+
+def pairs_run() -> list[Pair]:
+    """Every pair of versions that was run, those of the dynamic graph last."""
+    from .proofs_compiled import PROVED
+
+    pairs = dict.fromkeys(pair for proofs in PROVED.values() for listed, *_ in proofs for pair in listed)
+    return sorted(pairs, key=lambda pair: pair[1].endswith(DYNAMIC))
 
 
 def quantity_proofs(name: str) -> Sequence[tuple[str, tuple[Pair, ...]]]:
@@ -121,6 +144,14 @@ def _of_sides(known: Sequence[Proof], pair: Pair) -> list[tuple[Proof, Pair]]:
     return found if len(found) == len(sides) else []
 
 
+def pairs_of_graph(pairs: Iterable[Pair], graph: Graph | None) -> tuple[Pair, ...]:
+    """The pairs in which a graph was run, by their plain versions; all pairs as they are for no graph."""
+    if graph is None:
+        return tuple(pairs)
+    plain = ((pair, pair[1].removesuffix(DYNAMIC)) for pair in pairs)
+    return tuple((pair[0], name) for pair, name in plain if (name != pair[1]) == (graph == "dynamic"))
+
+
 def pairs_words(pairs: Iterable[Pair]) -> Words:
     """`proved on 0.12, 0.13 × 1.9`."""
     by_partner: dict[str, list[str]] = {}
@@ -131,10 +162,17 @@ def pairs_words(pairs: Iterable[Pair]) -> Words:
         grouped.setdefault(tuple(listed), []).append(mindformers)
     commas, semicolons = say.between_versions(), say.between_groups()
 
-    def pairs_text(comma: str, semicolon: str) -> str:
-        return semicolon.join(f"{comma.join(ours)} × {comma.join(theirs)}" for ours, theirs in grouped.items())
+    def pairs_text(language: Language) -> str:
+        sides = [tuple(commas.text(language).join(side) for side in group) for group in grouped.items()]
+        return semicolons.text(language).join(pair_text(side, language) for side in sides)
 
-    return say.proved_on(pairs=Words(pairs_text(commas.en, semicolons.en), pairs_text(commas.zh, semicolons.zh)))
+    words = say.proved_on(pairs=Words(pairs_text("en"), pairs_text("zh")))
+    return Words(words.en, words.zh.replace("） ", "）"))
+
+
+def pair_text(pair: Sequence[str], language: Language) -> str:
+    """`0.12 × 2.1 (dynamic)`."""
+    return f"{pair[0]} × {pair[1]}".replace(DYNAMIC, say.dynamic_version().text(language))
 
 
 def _on_side(known: Sequence[Proof], place: int, version: str) -> tuple[Proof, Pair] | None:

@@ -300,6 +300,10 @@ def argument_beside(config: Config, key: str, source: SourceText) -> int | None:
     return max(places, key=rank, default=None)
 
 
+DYNAMIC = " dynamic"
+"""Suffix that proofs add to a version of MindSpore Transformers whose dynamic graph was run."""
+
+
 def is_proved(field: str, megatron: str, mindformers: str) -> bool:
     """True if the real models of both versions matched in a field that both sides had (`proofs.py` has the details)."""
     from .matched_compiled import MATCHED  # not all that the proofs say, which takes longer to load than a pair to lint

@@ -98,7 +98,7 @@ def _open_quantities(left: Side, right: Side) -> Iterator[str]:
 
 
 def _versions_of_proofs(subject: Subject) -> tuple[str, str] | None:
-    """The versions of Megatron-LM and MindSpore Transformers that proofs speak of: of no fork, and no dynamic graph."""
+    """The versions of Megatron-LM and MindSpore Transformers as proofs name them; None for forks."""
     from ..mapper.translate.result import versions_of_proofs
 
     pair = subject.of_two_frameworks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...mappings.tables import DYNAMIC
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import OWN
 from ...schemas.message import NOTHING, Words
@@ -156,10 +157,11 @@ class Change(NamedTuple):
 
 
 def versions_of_proofs(megatron: tuple[str, str], mindformers: tuple[str, str]) -> tuple[str, str] | None:
-    """The versions that proofs speak of, from each side's version and dialect: of no fork and no other graph."""
-    if (megatron[1], mindformers[1]) != (OWN, "static"):
+    """The versions as proofs name them, from each side's version and dialect; None for forks and legacy YAMLs."""
+    if megatron[1] != OWN or mindformers[1] not in ("static", "dynamic"):
         return None
-    return minor_of(megatron[0]) or megatron[0], minor_of(mindformers[0]) or mindformers[0]
+    graph = DYNAMIC if mindformers[1] == "dynamic" else ""
+    return minor_of(megatron[0]) or megatron[0], (minor_of(mindformers[0]) or mindformers[0]) + graph
 
 
 class ReadBack(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,19 +12,23 @@ from typing import Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.mapper.mapping_rows import FILES, numeric_fields
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mapper.translate.result import versions_of_proofs
 from accmap.mappings import compile_proofs, proofs, proofs_compiled
 from accmap.mappings.compile_proofs import digests_of
-from accmap.mappings.tables import rows_of
+from accmap.mappings.tables import rows_of, table
 from accmap.schemas.compilers.tables import load_table
+from accmap.schemas.versions import names
 
+ROOT = Path(__file__).parents[2]
 MAPPINGS = Path(compile_proofs.__file__).parent
-EXAMPLE = Path(__file__).parents[2] / "examples" / "qwen3_dense" / "megatron.sh"
+EXAMPLE = ROOT / "examples" / "qwen3_dense" / "megatron.sh"
 PROVED = {
     "norm.epsilon": (
         ((("0.12", "1.9"), ("0.16", "1.9")), "2026-11-20", 2e-06, True, 3e-07, 0.1, None),
         ((("0.12", "1.8"),), "2026-11-19", 2e-06, True, 5e-07, 0.2, None),
+        ((("0.12", "2.1 dynamic"),), "2026-11-30", 2e-06, True, 6e-07, 0.2, None),
     ),
     "moe.z_loss_coefficient": (((("0.12", "1.9"),), "2026-11-20", 0.5, False, 7e-07, 0.9, None),),
     "optimizer.sgd_momentum": (((("0.12", "1.9"),), "2026-11-20", 0.45, False, None, 0.35, None),),
@@ -44,6 +49,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
         ("norm.epsilon", ("0.16", "1.9"), "exact", "proved on 0.16 × 1.9", "2026-11-20"),
         ("norm.epsilon", ("0.16", "1.8"), "made-explicit", "proved on each side", "2026-11-19"),
         ("norm.epsilon", ("0.17", "1.8"), "exact", None, None),
+        ("norm.epsilon", ("0.12", "2.1 dynamic"), "exact", "proved on 0.12 × 2.1 (dynamic)", "2026-11-30"),
+        ("norm.epsilon", ("0.16", "2.1 dynamic"), "exact", "proved on each side", "2026-11-20"),
+        ("norm.epsilon", ("0.12", "2.1"), "exact", None, None),
         (
             "precision.rotary_dtype",
             ("0.12", "1.9"),
@@ -81,14 +89,14 @@ def test_explain_tells_what_is_proved_and_why_not(capsys: pytest.CaptureFixture[
         assert main(["explain", field, "--format", "json"]) == 0
         told.append(json.loads(capsys.readouterr().out)["rows"][0]["proof"])
     assert told == [
-        "proved on 0.12, 0.16 × 1.9; 0.12 × 1.8",
+        "proved on 0.12, 0.16 × 1.9; 0.12 × 1.8, 2.1 (dynamic)",
         "exact by reading (a reason)",
         "proved on 0.12 × 1.9",
         "shown on the only side that has it",
         None,
     ]
     assert main(["explain", "norm.epsilon", "--lang", "zh"]) == 0
-    assert "已在 0.12、0.16 × 1.9；0.12 × 1.8 上证明" in capsys.readouterr().out
+    assert "已在 0.12、0.16 × 1.9；0.12 × 1.8、2.1（动态图）上证明" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("known")
@@ -109,10 +117,11 @@ def test_the_report_has_it_as_a_key(tmp_path: Path, capsys: pytest.CaptureFixtur
         (("0.12.3", "arguments"), ("1.9.0", "static"), ("0.12", "1.9")),
         (("main", "arguments"), ("1.9", "static"), ("main", "1.9")),
         (("2.3", "mindspeed-llm"), ("1.9", "static"), None),
-        (("0.12", "arguments"), ("2.1", "dynamic"), None),
+        (("0.12", "arguments"), ("2.1.0", "dynamic"), ("0.12", "2.1 dynamic")),
+        (("0.12", "arguments"), ("1.9", "legacy"), None),
     ],
 )
-def test_a_fork_and_the_dynamic_graph_have_no_proof(
+def test_a_fork_has_no_proof_and_each_graph_its_own(
     megatron: tuple[str, str], mindformers: tuple[str, str], expected: tuple[str, str] | None
 ) -> None:
     assert versions_of_proofs(megatron, mindformers) == expected
@@ -138,10 +147,39 @@ def test_a_digest_is_of_what_a_row_does_and_not_of_its_prose() -> None:
         return (MAPPINGS / name).read_text("utf-8")
 
     now = digests_of(_text)
-    prose = digests_of(lambda name: text(name, "sources: [map.moe.03]", "sources: [map.moe.04]"))
-    assert prose == now
+    notes = (("sources: [map.moe.03]", "sources: [map.moe.04]"), ("Megatron's grouped GEMM requires", "It requires"))
+    for before, after in notes:
+        assert before in _text("moe.yaml")
+        assert digests_of(lambda name, before=before, after=after: text(name, before, after)) == now
     other = digests_of(lambda name: text(name, "key: moe_intermediate_size", "key: moe_ffn_hidden_size"))
     assert {row for row in now if now[row] != other[row]} == {"moe.ffn_hidden_size"}
+
+
+@pytest.mark.parametrize("language", FILES)
+def test_the_matrix_counts_what_is_proved(language: Any) -> None:
+    """The counts of the document are those of `proofs.yaml`, and every field that is not proved has a reason."""
+    numeric = [field for row in table().rows for field in numeric_fields(row)]
+    written: dict[str, Any] = load_table(compile_proofs.SOURCE.read_text("utf-8"))["fields"]
+    valid = compile_proofs.valid_proofs()
+    stands = {field: written[field] for field in (*valid["PROVED"], *valid["UNPROVED"])}
+    text = (ROOT / "docs" / FILES[language]).read_text("utf-8")
+    pairs = re.findall(r"^\| (\S+ × [^|]+) \| (\d+) \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    assert len(pairs) > len(names("megatron"))
+    for name, *counts in pairs:
+        pair = name.replace(" (dynamic)", " dynamic").replace("（动态图）", " dynamic")
+        reasons = {
+            field: one["reason"]
+            for field, entry in stands.items()
+            for one in entry.get("unproved", ())
+            if pair in one["pairs"]
+        }
+        held = {field for field, entry in stands.items() for one in entry.get("proved", ()) if pair in one["pairs"]}
+        unset = sum(reason == "nothing-to-set" for reason in reasons.values())
+        assert [int(count) for count in counts] == [len(held), len(numeric) - len(held) - unset, unset], name
+    unproved = re.findall(r"^\| [^|]+ \| (\d+) \| (`[^|]+`) \|$", text, re.MULTILINE)
+    assert all(int(count) == listed.count("`") // 2 for count, listed in unproved)
+    proved_there = sum("0.12 × 2.1 dynamic" in str(entry.get("proved")) for entry in stands.values())
+    assert sum(int(count) for count, _ in unproved) == len(numeric) - proved_there
 
 
 def test_every_proof_is_of_a_field_that_changes_numbers() -> None:

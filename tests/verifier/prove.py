@@ -2,8 +2,9 @@
 
 For every row, and through the rows for every computed quantity, with numeric impact: a minimal pair with a value that
 is not the default, converted by accmap, must match in `verify`, and with the value on one side alone it must not. What
-cannot be carried over must match without the value and mismatch with it. Pairs of versions form a star: every
-Megatron-LM × MindSpore Transformers 1.9, and Megatron-LM 0.12 × every MindSpore Transformers. What is known stands in a
+cannot be carried over must match without the value and mismatch with it. Pairs of versions form two stars: every
+Megatron-LM × MindSpore Transformers 1.9, and Megatron-LM 0.12 × every MindSpore Transformers, in the static graph; and
+Megatron-LM 0.12, 0.16, 0.19 and main × the dynamic graph of 2.1, and 0.12 × that of 2.0. What is known stands in a
 journal a pair, so that an interrupted run goes on where it stopped; `--write` makes `mappings/proofs.yaml` of them.
 """
 
@@ -20,35 +21,23 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent / "proving"))
 
 from judging import Judge, numeric_fields
-from minimal_pairs import Versions
-from recording import Journal, changed_since, digests, summary, write_proofs
+from recording import CENTRE, DYNAMIC, STAR, Journal, changed_since, digests, lapsed, summary, write_proofs
 from remembering import RememberingWorkers
 
 from accmap.mappings.tables import table
-from accmap.schemas.versions import names
 from accmap.verifier import installations
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.worker.processes import Limits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
+
+    from minimal_pairs import Versions
 
     from accmap.schemas.versions import Framework
 
 ROOT = Path(__file__).parents[2]
-CENTRE = Versions("0.12", "1.9")
 WHEELS = ROOT / ".frameworks"
-
-
-def star() -> Iterator[Versions]:
-    """Every pair, the centre first."""
-    yield CENTRE
-    yield from (
-        Versions(name, CENTRE.mindformers) for name in names("megatron", use="verify") if name != CENTRE.megatron
-    )
-    for name in names("mindformers", use="verify"):
-        if name != CENTRE.mindformers:
-            yield Versions(CENTRE.megatron, name)
 
 
 def sources() -> dict[tuple[str, str], str]:
@@ -79,8 +68,8 @@ def main(words: Sequence[str] | None = None) -> int:
         rows = [row for row in rows if row.fields[0] in changed]
     deadline = time.monotonic() + asked.seconds if asked.seconds else None
     fails = 0
-    for versions in star():
-        if asked.pair and str(versions) not in asked.pair and f"{versions[0]}x{versions[1]}" not in asked.pair:
+    for versions in STAR:
+        if asked.pair and str(versions) not in asked.pair and versions.stem not in asked.pair:
             continue
         places = [here.get((framework, versions.of(framework))) for framework in ("megatron", "mindformers")]
         if None in places:
@@ -93,6 +82,8 @@ def main(words: Sequence[str] | None = None) -> int:
         fails += summary(versions, rows, journal)
     if asked.write:
         write_proofs(asked.journal)
+    for field, pairs in lapsed().items():
+        print(f"{field}: lapsed, its row has changed since it was asked in {', '.join(pairs)}")
     return 1 if fails else 0
 
 
@@ -105,7 +96,7 @@ def _prove(
     deadline: float | None,
 ) -> None:
     marks = digests()
-    known = {} if versions == CENTRE else hints(asked.journal)
+    known = {} if versions == CENTRE else hints(versions, asked.journal)
     elsewhere = {field for field, tried in known.items() if tried["outcome"] == "proved"}
     left = [
         row
@@ -128,19 +119,20 @@ def _prove(
                 print(versions, one.outcome, json.dumps(one.to_json(), ensure_ascii=False), flush=True)
 
 
-def hints(folder: Path) -> dict[str, dict[str, Any]]:
-    """What the centre said of a field, or the first other pair that proved it."""
-    found = Journal(CENTRE, folder).by_field()
-    for versions in star():
-        for field, tried in Journal(versions, folder).by_field().items():
-            if tried["outcome"] == "proved" and found.get(field, {}).get("outcome") != "proved":
+def hints(versions: Versions, folder: Path) -> dict[str, dict[str, Any]]:
+    """What the centre of the same graph said of a field, or the first other pair that proved it."""
+    found: dict[str, dict[str, Any]] = {}
+    for other in sorted(STAR, key=lambda one: one.graph != versions.graph):
+        for field, tried in Journal(other, folder).by_field().items() if other != versions else ():
+            proved = tried["outcome"] == "proved" and found.get(field, {}).get("outcome") != "proved"
+            if proved or (field not in found and other in (CENTRE, DYNAMIC)):
                 found[field] = tried
     return found
 
 
 def _asked(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--pair", action="append", help="only this pair of versions: 0.16x1.9")
+    parser.add_argument("--pair", action="append", help="only this pair of versions: 0.16x1.9, 0.12x2.1-dynamic")
     parser.add_argument("--row", action="append", help="only the row with this first field")
     parser.add_argument("--changed-since", metavar="REF", help="only rows that are others than in this commit")
     parser.add_argument("--seconds", type=float, help="begin no row after this time")

@@ -15,7 +15,7 @@ import prove
 from candidates import candidates
 from judging import Judge, numeric_fields
 from minimal_pairs import CONTEXTS, SHOWN_IN, Bench, NotWrittenError, Versions, read
-from recording import CLOSER, PROOFS, REASONS, STAR, Journal, digests, outcome, standing, write_proofs
+from recording import CENTRE, CLOSER, PROOFS, REASONS, STAR, Journal, digests, outcome, standing, write_proofs
 from remembering import RememberingWorkers
 
 from accmap.mapper.recipe.reading import recipe_of
@@ -27,7 +27,6 @@ from accmap.verifier.verify import verify
 from accmap.verifier.worker.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
 from accmap.verifier.worker.processes import HERE, Worker, WorkerAnswer, WorkerFailure
 
-CENTRE = Versions("0.12", "1.9")
 NOT_YET = ("window", "clipped", "quick")
 """Contexts that 0.12 has no argument for."""
 
@@ -41,11 +40,12 @@ def test_a_context_says_what_it_is_named_for(context: str) -> None:
     assert {field: recipe.value(field) for field in CONTEXTS[context]} == CONTEXTS[context]
 
 
-def test_the_pairs_form_a_star() -> None:
-    pairs = [str(pair) for pair in prove.star()]
+def test_the_pairs_form_a_star_of_each_graph() -> None:
+    pairs = [str(pair) for pair in STAR]
     assert pairs[0] == "0.12 × 1.9"
-    assert len(pairs) == len(set(pairs)) == 14
-    assert all("0.12 × " in pair or " × 1.9" in pair for pair in pairs)
+    assert len(pairs) == len(set(pairs)) == 19
+    assert all("0.12 × " in pair or pair.endswith((" × 1.9", " × 2.1 dynamic")) for pair in pairs)
+    assert [pair.stem for pair in STAR if pair.graph == "dynamic"][:2] == ["0.12x2.1-dynamic", "0.12x2.0-dynamic"]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_is_written_keeps_what_stands_and_what_was_asked_again_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {pair: standing(pair) for pair in STAR}
-    proved = before["0.12x1.9"]["norm.epsilon"]["fields"][0]
+    proved = before[CENTRE]["norm.epsilon"]["fields"][0]
     assert (proved["outcome"], proved["carried"]) == ("proved", True)
     (tmp_path / "mappings").mkdir()
     copy = tmp_path / "mappings" / "proofs.yaml"
@@ -167,8 +167,8 @@ def test_what_is_written_keeps_what_stands_and_what_was_asked_again_counts(
     Journal(CENTRE, tmp_path).add("norm.epsilon", digests()["norm.epsilon"], [{**proved, "outcome": "not-run"}])
     write_proofs(tmp_path)
     after = {pair: standing(pair) for pair in STAR}
-    assert [one["outcome"] for one in after["0.12x1.9"].pop("norm.epsilon")["fields"]] == ["not-run"]
-    del before["0.12x1.9"]["norm.epsilon"]
+    assert [one["outcome"] for one in after[CENTRE].pop("norm.epsilon")["fields"]] == ["not-run"]
+    del before[CENTRE]["norm.epsilon"]
     assert after == before
 
 
@@ -234,7 +234,7 @@ def test_another_pair_gives_a_hint_where_the_centre_proves_nothing(tmp_path: Pat
     proved = {"field": field, "outcome": "proved", "value": True, "context": "plain", "origin": "megatron"}
     Journal(Versions("0.19", "1.9"), tmp_path).add(field, digests()[field], [proved])
     assert Journal(CENTRE, tmp_path).by_field()[field] == nothing
-    assert prove.hints(tmp_path)[field]["outcome"] == "proved"
+    assert prove.hints(CENTRE, tmp_path)[field]["outcome"] == "proved"
 
 
 def test_what_stands_unproved_is_asked_again_where_it_is_proved_elsewhere(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ class Judge:
         field: Any = tried.field
         refused = ""
         if field in WRITTEN:
-            return self._changed_by(WRITTEN[field].get(origin, {}), tried, base)
+            return self._changed_by(WRITTEN[field].get(self.bench.versions.side(origin), {}), tried, base)
         others: dict[FieldName, Value] = {other: None for row in rows_of(field) for other in row.fields}
         # The row's other fields as they are, or as they then follow; what the lens leaves out stays, or goes.
         for wanted, stays in (({}, True), ({}, False), (others, True), (others, False)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from accmap.mapper.conditions import all_hold
 from accmap.mapper.gates import meaningful
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from accmap.mappings.names_compiled import FieldName
-    from accmap.mappings.tables import Row, Side
+    from accmap.mappings.tables import Row, Side, SideName
     from accmap.schemas.config import Config, Framework, Value
 
 TABLE: dict[str, Any] = load_table(Path(__file__).with_name("contexts.yaml").read_text("utf-8"))
 CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
 SEQUENCES: dict[str, int] = TABLE["sequences"]
 """How fields begin that show in longer samples than the small models' own, and how long those are."""
-WRITTEN: dict[str, dict[str, dict[str, Value]]] = TABLE["written"]
-"""Fields that no lens writes by themselves, with the arguments or keys, by side, that change them."""
+WRITTEN: dict[str, dict[SideName, dict[str, Value]]] = TABLE["written"]
+"""Fields that no lens writes by themselves, with the arguments or keys, by side of a row, that change them."""
 SHOWN_IN: dict[str, list[str]] = TABLE["shown_in"]
 """Fields that show in these contexts alone."""
 AS_WRITTEN: tuple[str, ...] = tuple(TABLE["as_written"])
@@ -52,13 +52,29 @@ class Versions(NamedTuple):
 
     megatron: str
     mindformers: str
+    graph: Literal["static", "dynamic"] = "static"
 
     def __str__(self) -> str:
-        return f"{self.megatron} × {self.mindformers}"
+        """As `mappings/proofs.yaml` names the pair: `0.12 × 2.1`, `0.12 × 2.1 dynamic`."""
+        return f"{self.megatron} × {self.partner}"
+
+    @property
+    def partner(self) -> str:
+        """MindSpore Transformers' version, with its graph if that is the dynamic one."""
+        return self.mindformers + (" dynamic" if self.graph == "dynamic" else "")
+
+    @property
+    def stem(self) -> str:
+        """The pair as a word: `0.12x2.1-dynamic`."""
+        return str(self).replace(" × ", "x").replace(" ", "-")
 
     def of(self, framework: Framework) -> str:
         """One side's."""
         return self.megatron if framework == "megatron" else self.mindformers
+
+    def side(self, framework: Framework) -> SideName:
+        """The side of a mapping row."""
+        return "megatron" if framework == "megatron" else self.graph
 
 
 class Written(NamedTuple):
@@ -126,7 +142,7 @@ class Bench:
             return {one.key: one.value for one in origin.translation.settings}
         by_option = catalog(self.versions.megatron).by_option
         settings: dict[str, Value] = {}
-        needed = TABLE["needed"].get(f"mindformers {self.versions.mindformers}", {"base": {}, "fields": {}})
+        needed = TABLE["needed"].get(f"mindformers {self.versions.partner}", {"base": {}, "fields": {}})
         for flag, value in {**TABLE["base"], **needed["base"]}.items():
             fact = by_option[f"--{flag}"]
             settings[fact.dest] = fact.action != "false" if value is True else value
@@ -156,9 +172,7 @@ class Bench:
                 continue
             asked = {**wanted, field: value}
             of = lambda name, asked=asked: asked[name] if name in asked else recipe.value(name)  # noqa: E731
-            scope = Scope(
-                "megatron" if framework == "megatron" else "static", self.versions.of(framework), side.options, of
-            )
+            scope = Scope(self.versions.side(framework), self.versions.of(framework), side.options, of)
             put = LENSES[side.lens].put(tuple(of(name) for name in row.fields), scope)
             named = {self._name(key, framework): one for key, one in zip(side.keys, put, strict=False)}
             if stays:
@@ -168,7 +182,7 @@ class Bench:
 
     def side(self, row: Row, framework: Framework) -> Side | None:
         """A row's side in this pair."""
-        return row.side("megatron" if framework == "megatron" else "static", self.versions.of(framework))
+        return row.side(self.versions.side(framework), self.versions.of(framework))
 
     def settable(self, row: Row, framework: Framework) -> bool:
         """Whether this side has a key of the row in its version."""
@@ -190,7 +204,9 @@ class Bench:
             for key, value in settings.items()
             if not ours or self._says(key, value)
         )
-        found = Translation("", "megatron", framework, version, OWN if ours else "static", kept, (), _NOTHING)
+        found = Translation(
+            "", "megatron", framework, version, OWN if ours else self.versions.graph, kept, (), _NOTHING
+        )
         return text_of(found, comments=False)
 
     def _says(self, dest: str, value: Value) -> bool:
@@ -205,7 +221,9 @@ class Bench:
         config = read(text, framework, self.versions.of(framework))
         other = OTHER[framework]
         try:
-            made = translate(config, other, self.versions.of(other), "static" if other == "mindformers" else None)
+            made = translate(
+                config, other, self.versions.of(other), self.versions.graph if other == "mindformers" else None
+            )
         except UnreadableError as error:
             raise NotWrittenError(str(error)) from error
         written = text_of(made, comments=False)

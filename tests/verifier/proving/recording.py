@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from minimal_pairs import Versions
 
 from accmap.mappings.compile_proofs import digests_of
 from accmap.mappings.tables import table
@@ -20,13 +21,22 @@ from accmap.schemas.versions import names
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from minimal_pairs import Versions
-
     from accmap.mappings.tables import Row
 
 ROOT = Path(__file__).parents[3]
 PROOFS = ROOT / "mappings" / "proofs.yaml"
-STAR = [f"{name}x1.9" for name in names("megatron")] + [f"0.12x{name}" for name in names("mindformers")]
+CENTRE, DYNAMIC = Versions("0.12", "1.9"), Versions("0.12", "2.1", "dynamic")
+STAR = tuple(
+    dict.fromkeys(
+        (
+            *(CENTRE, *(CENTRE._replace(megatron=name) for name in names("megatron"))),
+            *(CENTRE._replace(mindformers=name) for name in names("mindformers")),
+            *(DYNAMIC, DYNAMIC._replace(mindformers="2.0")),
+            *(DYNAMIC._replace(megatron=name) for name in ("0.16", "0.19", "main")),
+        )
+    )
+)
+"""Every pair, the centre of each graph before those that differ from it in one version."""
 _REASONS: dict[str, dict[str, Any]] = load_table(Path(__file__).with_name("reasons.yaml").read_text("utf-8"))
 REASONS: dict[str, dict[str, str]] = {
     name: {language: text[language] for language in ("en", "zh")}
@@ -62,9 +72,9 @@ class Journal:
     """What one pair has said, row by row; the last word counts."""
 
     def __init__(self, versions: Versions, folder: Path) -> None:
-        self.path = folder / f"{versions.megatron}x{versions.mindformers}.jsonl"
+        self.path = folder / f"{versions.stem}.jsonl"
         self.known: dict[str, dict[str, Any]] = {}
-        self._standing = standing(self.path.stem)
+        self._standing = standing(versions)
         """What `mappings/proofs.yaml` has, so that a run goes on from there, too."""
         if self.path.exists():
             self.known = self.read(self.path)
@@ -100,19 +110,19 @@ class Journal:
             stream.write(json.dumps(self.known[row], ensure_ascii=False) + "\n")
 
 
-def standing(pair: str) -> dict[str, dict[str, Any]]:
-    """What `mappings/proofs.yaml` says of a pair (`0.12x1.9`), as a journal does, of the rows that are as they were."""
+def standing(versions: Versions) -> dict[str, dict[str, Any]]:
+    """What `mappings/proofs.yaml` says of a pair, as a journal does, of the rows that are as they were."""
     marks, row_of = digests(), _rows()
     found: dict[str, dict[str, Any]] = {}
     for field, entry in load_table(PROOFS.read_text("utf-8"))["fields"].items():
         row = row_of.get(field)
         if row is None or entry["digest"] != marks.get(row):
             continue
-        for said in (*entry.get("proved", ()), *entry.get("unproved", ())):
+        for said in _answers(entry):
             reason = said.get("reason", "proved")
             if reason not in ("proved", *_REASONS["outcomes"]) and CLOSER.get(field) != reason:
                 reason = "ask"  # it is no longer known for this reason that a CPU tells nothing
-            if pair.replace("x", " × ") in said["pairs"]:
+            if str(versions) in said["pairs"]:
                 at = found.setdefault(row, {"row": row, "digest": entry["digest"], "date": "", "fields": []})
                 at["date"] = max(at["date"], str(said.get("date", "")))
                 tried = {name: said.get(name, otherwise) for name, otherwise in _NOTHING.items()}
@@ -124,6 +134,22 @@ def standing(pair: str) -> dict[str, dict[str, Any]]:
 def _rows() -> dict[str, str]:
     """Field → the row that it is a field of."""
     return {field: row.fields[0] for row in table().rows for field in row.fields}
+
+
+def lapsed() -> dict[str, list[str]]:
+    """The fields whose row has changed since the models were asked, with the pairs that said something of it."""
+    marks, row_of = digests(), _rows()
+    written: dict[str, Any] = load_table(PROOFS.read_text("utf-8"))["fields"]
+    return {
+        field: list(dict.fromkeys(pair for said in _answers(entry) for pair in said["pairs"]))
+        for field, entry in written.items()
+        if marks.get(row_of.get(field, "")) != entry["digest"]
+    }
+
+
+def _answers(entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """What pairs of versions have said of a field."""
+    return [*entry.get("proved", ()), *entry.get("unproved", ())]
 
 
 def digests() -> dict[str, str]:
@@ -168,9 +194,9 @@ def write_proofs(folder: Path) -> None:
     """`mappings/proofs.yaml` of what stands there and every journal; pairs that said the same stand together."""
     marks, row_of = digests(), _rows()
     fields: dict[str, dict[str, Any]] = {}
-    for stem in dict.fromkeys(STAR):
-        pair, path = stem.replace("x", " × "), folder / f"{stem}.jsonl"
-        for entry in (standing(stem) | (Journal.read(path) if path.exists() else {})).values():
+    for versions in STAR:
+        pair, path = str(versions), folder / f"{versions.stem}.jsonl"
+        for entry in (standing(versions) | (Journal.read(path) if path.exists() else {})).values():
             if entry["digest"] != marks.get(entry["row"]):
                 continue
             for tried in (one for one in entry["fields"] if one["outcome"] != "ask"):
