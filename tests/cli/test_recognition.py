@@ -213,7 +213,7 @@ def test_every_answer_names_the_versions(accmap) -> None:
         ("1.9", "assumed"),
     ]
     assert "megatron 0.12 assumed, mindformers 1.9 assumed)" in accmap("lint", "run.sh", "run.yaml").out
-    assert "megatron 0.13 给定" in accmap("lint", "run.sh", "--megatron", "0.13", "--lang", "zh").out
+    assert "megatron 0.13 指定" in accmap("lint", "run.sh", "--megatron", "0.13", "--lang", "zh").out
     for words in (("diff", "run.sh", "run.yaml"), ("lr", "run.sh"), ("pair", "run.sh", "-d", "out")):
         answer = json.loads(accmap(*words, "--format", "json").out)
         assert answer["versions"][0]["framework_version"] == "0.12", words
