@@ -71,6 +71,23 @@ def test_what_is_no_size_stays(name: str, tmp_path: Path) -> None:
         assert moved(read_config(str(file))) == []
 
 
+@pytest.mark.parametrize(
+    ("version", "changes"),
+    [
+        ("0.16", {"--num-layers": "--encoder-num-layers", "--seq-length": "--encoder-seq-length"}),
+        ("slime-0.3", {"--seq-length": "--max-position-embeddings"}),  # which sets both lengths itself
+    ],
+)
+def test_a_size_is_set_by_one_argument(version: str, changes: dict[str, str], tmp_path: Path) -> None:
+    text = write_pair(TABLE["equal"]["grouped"], tmp_path)[0].read_text("utf-8")
+    for name, other in changes.items():
+        text = text.replace(name, other)
+    config = config_of(SourceText("run.sh", text), ReadOptions(megatron=version), path="run.sh")
+    small = small_file(config, {size.LAYERS: 2, size.SEQUENCE: 16})
+    assert (small.config.value("num_layers"), small.config.value("seq_length")) == (2, 16)
+    assert refused(small.config) == set()
+
+
 def test_another_program_is_said_in_the_words_of_megatron(tmp_path: Path) -> None:
     script = write_pair(TABLE["equal"]["grouped"], tmp_path)[0].read_text("utf-8").rstrip()
     shared = "--n-shared-experts 1 --moe-intermediate-size 32 --num-experts 4 --routed-scaling-factor 2.5"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 from accmap.verifier.worker.blueprint import LaunchPlan
 from accmap.verifier.worker.processes import Workers
+from accmap.verifier.worker.session import describe_error
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -141,6 +143,15 @@ def test_what_the_real_validation_refuses_is_no_match(
     (entry,) = [one for one in found.not_compared if one.differs]
     assert entry.field == "launch"
     assert "AssertionError" in entry.reason
+
+
+def test_a_bare_assertion_is_described_by_its_condition(tmp_path: Path) -> None:
+    module = tmp_path / "arguments.py"
+    module.write_text("def check(a):\n    assert a[\n        'x'] is None\ncheck({'x': 1})\n", "utf-8")
+    with pytest.raises(AssertionError) as caught:
+        runpy.run_path(str(module))
+    assert describe_error(caught.value) == "AssertionError: a['x'] is None (arguments.py:2)"
+    assert describe_error(ValueError("a\nb")) == "ValueError: a b"
 
 
 _ASKED = """

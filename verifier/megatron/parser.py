@@ -27,6 +27,7 @@ import torch
 import typing_extensions
 
 from ..worker.patches import InertFinder, Patches, import_without_triton
+from ..worker.session import describe_error
 
 if TYPE_CHECKING:
     import argparse
@@ -83,9 +84,9 @@ def answer_launch(plan: LaunchPlan) -> dict[str, Any]:
     try:
         return {"values": values_of(parse_launch(import_arguments(), plan))}
     except (OSError, ImportError) as error:
-        return {"absent": f"{type(error).__name__}: {error}"}
+        return {"absent": describe_error(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - Megatron-LM also exits
-        return {"refused": f"{type(error).__name__}: {error}"}
+        return {"refused": describe_error(error)}
 
 
 def parse_launch(arguments: types.ModuleType, plan: LaunchPlan) -> argparse.Namespace:

@@ -485,7 +485,16 @@ def _launch(config: Config, put: Mapping[str, Value | Omitted], devices: int) ->
             given.pop(key, None)
         else:
             given[key] = words_of(fact, value)
+    for alias, name in _aliases().items():  # Megatron-LM refuses both
+        if name in given:
+            given.pop(alias, None)
     return _with_fork_values(config, _of_words(config, given, devices), known)
+
+
+def _aliases() -> dict[str, str]:
+    """Argument that another one sets, too, by the name of the other one."""
+    sides = (side for row in table().rows for side in row.megatron if side.lens == "alias_of")
+    return {key: str(side.options["of"]) for side in sides for key in side.keys}
 
 
 def _with_fork_values(config: Config, small: SmallFile, known: Mapping[str, ArgumentFact]) -> SmallFile:

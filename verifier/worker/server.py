@@ -34,8 +34,10 @@ def main(framework: str, device: str = "cpu") -> None:
     try:
         backend = backend_of(framework, device)
     except Exception as error:  # noqa: BLE001 - whatever a framework raises is the parent's finding
+        from .session import describe_error
+
         traceback.print_exc()
-        answer(failed=_reason(error))
+        answer(failed=describe_error(error))
         return
     cost = {"seconds": time.perf_counter() - started[0], "cpu": time.process_time() - started[1]}
     answer(ready=True, **cost, machine=backend.machine())
@@ -43,7 +45,7 @@ def main(framework: str, device: str = "cpu") -> None:
     import numpy as np
 
     from .blueprint import job_from_json
-    from .session import perform
+    from .session import describe_error, perform
 
     # What importing left is not looked at again: collecting after each job then costs nothing.
     gc.collect()
@@ -57,7 +59,7 @@ def main(framework: str, device: str = "cpu") -> None:
                 found = perform(job, backend, note=lambda stage: answer(stage=stage))
             except Exception as error:  # noqa: BLE001 - see above
                 traceback.print_exc()
-                answer(failed=_reason(error), where=_where(error))
+                answer(failed=describe_error(error), where=_where(error))
                 continue
             np.savez(asked["arrays"], **found.arrays)
             answer(done=True, values=found.values)
@@ -87,11 +89,6 @@ def backend_of(framework: str, device: str = "cpu") -> Backend:
     from ..mindformers.model import MindFormersBackend
 
     return MindFormersBackend(device)
-
-
-def _reason(error: BaseException) -> str:
-    """An error in one line of at most 500 characters."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:500]
 
 
 def _where(error: BaseException) -> str:

@@ -6,8 +6,11 @@ Megatron-Core's names and in its layout.
 
 from __future__ import annotations
 
+import ast
+import linecache
 import tempfile
 import time
+import traceback
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -274,7 +277,7 @@ def _draw_samples(
         try:
             found, values["passes"] = backend.samples(plan, folder)
         except Exception as error:  # noqa: BLE001 - whatever a framework raises is told
-            values["samples_refused"] = f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+            values["samples_refused"] = describe_error(error)[:300]
             return
     arrays.update({"samples/tokens": found.tokens, "samples/labels": found.labels, "samples/counted": found.counted})
 
@@ -356,6 +359,30 @@ def _probe(
 def _drawn_batch(model: Model, plan: InputPlan) -> inputs.Tokens:
     """Tokens drawn for one plan, in the arrangement that the model takes."""
     return model.arrange(inputs.draw_tokens(plan))
+
+
+def describe_error(error: BaseException) -> str:
+    """An error in one line of at most 500 characters; a bare assertion is described by its condition."""
+    text = " ".join(str(error).split())
+    if not text and isinstance(error, AssertionError):
+        text = _failed_condition(error)
+    return f"{type(error).__name__}: {text}"[:500]
+
+
+def _failed_condition(error: AssertionError) -> str:
+    """Condition of the assertion that failed, with its file and line; empty if its source is not readable."""
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or frames[-1].lineno is None:
+        return ""
+    path, line = frames[-1].filename, frames[-1].lineno
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:
+        return ""
+    asserted = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    failed = [node for node in asserted if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    place = f"{path.rpartition('/')[2]}:{line}"
+    return f"{ast.unparse(failed[0].test)} ({place})" if failed else f"({place})"
 
 
 def _statistics(array: Array) -> dict[str, float]:
