@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.message import verbatim
 from accmap.schemas.reader import read_config
 from accmap.verifier import verify as steps
@@ -207,6 +208,33 @@ def test_a_value_that_one_side_cannot_write_is_taken_from_it(fault: str, equal: 
     assert made is not None
     assert {one.field for one in coverage.differing_settings(a, b)} >= set(equal)
     assert coverage.differing_settings(*made) == []
+
+
+SAMPLES = {
+    "GLOBAL_BATCH=1": "GLOBAL_BATCH=8",
+    "--train-iters 1000": "--train-samples 6405",
+    "--lr-decay-iters 1000": "--lr-decay-samples 6405",
+    "--lr-warmup-iters 50": "--lr-warmup-samples 405",
+}
+"""A run of eight samples a step that counts samples, and no whole steps of them."""
+
+
+@pytest.mark.parametrize("name", ["schedule.warmup_steps", "schedule.decay_steps"])
+def test_a_launch_that_counts_samples_takes_whole_steps(name: str, tmp_path: Path) -> None:
+    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    for old, new in SAMPLES.items():
+        assert old in text
+        text = text.replace(old, new)
+    script, config = tmp_path / "run.sh", tmp_path / "run.yaml"
+    script.write_text(text, "utf-8")
+    assert main(["convert", str(script), "-o", str(config)]) == 1
+    a, b = read_config(str(script)), read_config(str(config))
+    made = make_equal(a, b, name)
+    assert made is not None
+    before, after = ({one.field for one in coverage.differing_settings(*pair)} for pair in ((a, b), made))
+    assert {"schedule.warmup_steps", "schedule.decay_steps"} <= before - after
+    assert after <= before
+    assert {recipe_of(one).value("batch.global_size") for one in made} == {recipe_of(a).value("batch.global_size")}
 
 
 def test_initial_weights_are_suspected_of_nothing_that_equal_weights_show(tmp_path: Path) -> None:

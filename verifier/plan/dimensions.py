@@ -364,30 +364,65 @@ def token_within(token: Value, before: Value, tokens: int) -> int:
 
 def _keys(config: Config, fields: Mapping[FieldName, Value]) -> dict[str, Value | Omitted]:
     """Keys that set these fields; a key whose field becomes unset is omitted."""
-    recipe, side_name, version = recipe_of(config), side_of(config), config.framework_version
+    changes = _Changes(fields, recipe_of(config), side_of(config), config.framework_version)
     given = {setting.key for setting in explicit_of(config.settings)}
     found: dict[str, Value | Omitted] = {}
-
-    def value(field: FieldName) -> Value:
-        return fields[field] if field in fields else recipe.value(field)
-
     for row in table().rows:
-        side = row.side(side_name, version)
+        side = row.side(changes.side_name, changes.version)
         if side is None or not side.keys or fields.keys().isdisjoint(row.fields):
             continue
-        alike = all(_is_same_size(recipe.value(field), value(field)) for field in row.fields)
+        alike = changes.is_unchanged(row)
         if alike and ONE_PROCESS.keys().isdisjoint(row.fields):
             continue
-        written = LENSES[side.lens].put(tuple(map(value, row.fields)), Scope(side_name, version, side.options, value))
-        for name, one in zip(side.keys, written, strict=False):
+        for name, one in zip(side.keys, changes.put(row, side), strict=False):
             key = _spelling(name, side, given)
             if not isinstance(one, Omitted) and (key in given or not alike):
                 found[key] = one
-        for name in (*side.keys, *side.aliases):
-            for key in name.split("|"):
-                if key in given and _leads(key, row, side, side_name, version):
-                    found.setdefault(key, OMIT)
+        for key in sorted(given & _names((*side.keys, *side.aliases))):
+            if key in side.keys[0].split("|") or not changes.is_set_elsewhere(key, row):
+                found.setdefault(key, OMIT)
     return found
+
+
+class _Changes(NamedTuple):
+    """New values of some fields of a file."""
+
+    fields: Mapping[FieldName, Value]
+    recipe: Recipe
+    side_name: SideName
+    version: str
+
+    def value(self, field: FieldName) -> Value:
+        return self.fields[field] if field in self.fields else self.recipe.value(field)
+
+    def put(self, row: Row, side: Side) -> Sequence[Value | Omitted]:
+        """Values of the row's keys."""
+        scope = Scope(self.side_name, self.version, side.options, self.value)
+        return LENSES[side.lens].put(tuple(map(self.value, row.fields)), scope)
+
+    def is_unchanged(self, row: Row) -> bool:
+        """True if the row's values stay, and so does the unit in which a launch counts them."""
+        counted = _COUNTED_TOGETHER if self.fields.keys() >= set(_COUNTED_TOGETHER) else ()
+        same = all(_is_same_size(self.recipe.value(field), self.value(field)) for field in row.fields)
+        return same and set(counted).isdisjoint(row.fields)
+
+    def is_set_elsewhere(self, key: str, row: Row) -> bool:
+        """True if another row leads with the key, or writes it and has none of these fields."""
+        for other in table().rows:
+            side = None if other is row else other.side(self.side_name, self.version)
+            if side is None or key not in _names(side.keys):
+                continue
+            if key in side.keys[0].split("|"):
+                return True
+            if self.fields.keys().isdisjoint(other.fields):
+                written = zip(side.keys, self.put(other, side), strict=False)
+                if any(key in name.split("|") for name, one in written if not isinstance(one, Omitted)):
+                    return True
+        return False
+
+
+def _names(keys: Sequence[str]) -> set[str]:
+    return {name for key in keys for name in key.split("|")}
 
 
 def _spelling(key: str, side: Side, given: set[str]) -> str:
@@ -395,14 +430,6 @@ def _spelling(key: str, side: Side, given: set[str]) -> str:
     if key in given or len(side.keys) != 1:
         return key
     return next((alias for alias in side.aliases if alias in given), key)
-
-
-def _leads(key: str, row: Row, side: Side, side_name: SideName, version: str) -> bool:
-    """True if the key leads this row, or leads no other row."""
-    if key in side.keys[0].split("|"):
-        return True
-    others = (one.side(side_name, version) for one in table().rows if one is not row)
-    return not any(other is not None and other.keys and key in other.keys[0].split("|") for other in others)
 
 
 def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> tuple[Config, Config] | None:
@@ -428,7 +455,8 @@ def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> 
 def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:
     """File with the other file's value of a field; None if it does not read back or changes other fields."""
     wanted, along = recipe_of(other), companion_fields(field)
-    tried: tuple[tuple[FieldName, ...], ...] = ((field,), (field, *along)) if along else ((field,),)
+    counted = _COUNTED_TOGETHER if field in _COUNTED_TOGETHER else ()
+    tried: list[tuple[FieldName, ...]] = [(field,), *[(field, *more) for more in (along, counted) if more]]
     for fields in tried:
         # A side without a value behaves as the neutral one does.
         put: dict[FieldName, Value] = {one: _value_or_neutral(wanted, one) for one in fields}
@@ -453,6 +481,8 @@ def companion_fields(name: str) -> tuple[FieldName, ...]:
 
 
 _EXPRESSED_TOGETHER: tuple[tuple[FieldName, ...], ...] = (("position.yarn.mscale", "position.yarn.mscale_all_dim"),)
+_COUNTED_TOGETHER: tuple[FieldName, ...] = ("schedule.warmup_steps", "schedule.decay_steps", "run.train_steps")
+"""A launch counts all of them in samples, or all of them in steps."""
 
 
 def _still_differs(field: FieldName, a: Recipe, b: Recipe) -> bool:
