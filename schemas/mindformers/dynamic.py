@@ -90,7 +90,13 @@ class DynamicReading(Reading):
     def __init__(self, document: YamlDocument, source: SourceText, options: ReadOptions, version: str) -> None:
         self.facts = catalog(version)
         usual = static_catalog(static_version(self.facts.version))
-        super().__init__(source.name, self.facts.version, {**usual, **self.facts.tests})
+        own = {
+            name: dict.fromkeys(("type", "auto_register", *one["parameters"]))
+            for name, one in self.facts.callbacks.items()
+        }
+        # This graph's trainer passes no argument to a callback.
+        callbacks = {"callbacks": {**usual["callbacks"], **own}, "handed_to_callbacks": {}}
+        super().__init__(source.name, self.facts.version, {**usual, **self.facts.tests, **callbacks})
         self.settings = self.resolved
         self.problems.extend(document.problems)
         self._defaults: dict[str, Setting] = {}

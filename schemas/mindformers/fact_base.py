@@ -278,7 +278,8 @@ def _section_key_types(found: dict[str, Any], judged: dict[str, dict[str, str]])
 
 
 _AS_JUDGED = (
-    "checked_without_experts", "choices", "communications", "equal_is_no_conflict", "warmup_of_no_steps_divides",
+    "checked_without_experts", "choices", "communications", "equal_is_no_conflict", "handed_to_callbacks",
+    "kinds_of_callbacks", "required_of_callbacks", "warmup_of_no_steps_divides",
 )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ class Part(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """The values of a kind; `is_spelled` lets a text through that spells a whole number."""
+    """The values of a kind; `is_spelled` also accepts a text that spells an integer of the range."""
 
     types: tuple[type, ...]
     least: int | None = None
@@ -135,6 +135,7 @@ KINDS = {
     "seed": Kind((int,), 0, 2**32 - 1),
     "natural": Kind((int,), 0),
     "count": Kind((int,), is_spelled=True),
+    "depth": Kind((bool, int, float), 1, 2**32 - 1, is_spelled=True),
     "memory": Kind((str,), unit="GB"),
     "dict": Kind((dict,)),
     "list": Kind((list,)),
@@ -155,7 +156,10 @@ def fits(value: Any, kind: str) -> bool:
     if value is None or known is None:
         return value is not None
     if known.is_spelled and isinstance(value, str):
-        return value.strip().removeprefix("-").isdecimal()
+        spelled = value.strip()
+        if not spelled.removeprefix("-").isdecimal():
+            return False
+        value = int(spelled)
     if known.unit:
         return isinstance(value, str) and _is_amount(value, known.unit)
     return (
@@ -180,6 +184,7 @@ def kind_words(kind: str) -> Words:
         "int": say.a_whole_number(),
         "natural": say.from_0_up(),
         "positive": say.above_0(),
+        "depth": say.above_0(),
         "float": say.a_number(),
         "bool": say.true_or_false(),
         "dict": say.a_mapping(),

@@ -13,15 +13,14 @@ from ..plain_values import is_list, is_mapping
 from ..rows import TOO_ODD, Sourced, UndecidedError
 from .config_state import Undecided
 from .messages_compiled import say
-from .resolution import Taken, suggest, wrong_kind
+from .resolution import Taken, Trainer, fits, kind_words, suggest, wrong_kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..message import Words
     from .dynamic import Dynamic
-    from .resolution import Trainer
 
 MAX_PATTERN = 256
 """Characters of a pattern of `param_init_std_rules`, at most."""
@@ -29,21 +28,44 @@ __all__ = ["NOTHING", "is_list", "prod", "suggest"]
 
 
 def check_callbacks(run: Trainer) -> None:
-    """Report callbacks of unknown classes and arguments that they do not take."""
-    entries: list[Any] = run.reading.get("callbacks")
-    for place, entry in enumerate(entries):
-        kind: Any = entry.get("type") if is_mapping(entry) else ""
-        if kind is None and "type" in entry:
+    """Report callbacks of unknown classes, and arguments that their classes refuse or need."""
+    for place, entry in enumerate(run.reading.get("callbacks")):
+        kind = entry.get("type", "") if is_mapping(entry) else ""
+        if not isinstance(kind, (str, Undecided)):
             # tools/register/register.py:MindFormerRegister.get_cls: "Can't find class"
-            wrong_kind(run.reading, f"callbacks[{place}].type", None, say.name_of_a_class())
-        known = run.reading.catalog["callbacks"]
-        arguments = known.get(kind) if isinstance(kind, str) else None
-        if isinstance(kind, str) and kind not in known and "auto_register" not in entry and not run["option.legacy"]:
+            wrong_kind(run.reading, f"callbacks[{place}].type", kind, say.name_of_a_class())
+    check_arguments_of_callbacks(run, legacy=run["option.legacy"])
+
+
+def check_arguments_of_callbacks(run: Trainer, *, legacy: bool = False) -> None:
+    """Report arguments that a callback's class refuses or needs, and classes that the register does not have."""
+    reading, known = run.reading, run.reading.catalog["callbacks"]
+    for place, entry in enumerate(reading.get("callbacks")):
+        kind, path = entry.get("type") if is_mapping(entry) else None, f"callbacks[{place}]"
+        if not isinstance(kind, str) or isinstance(kind, Undecided):
+            continue
+        if kind in known:
+            _check_callback(run, path, kind, entry)
+        elif not legacy and "auto_register" not in entry:
             meant = suggest(kind, known)
             said = say.unknown_class(section="callbacks", value=kind, suggestion=meant, version=run.version)
-            run.reading.note(said, f"callbacks[{place}].type")
-        if arguments is not None:
-            run.strange(Taken(str(kind), arguments), f"callbacks[{place}]", entry)
+            reading.note(said, f"{path}.type")
+
+
+def _check_callback(run: Trainer, path: str, kind: str, entry: Mapping[str, Any]) -> None:
+    """Report the arguments of one callback. A class without a list of arguments takes any."""
+    reading, catalog = run.reading, run.reading.catalog
+    taken: Mapping[str, Any] = catalog["callbacks"][kind] or entry
+    for name in [name for name in entry if name not in taken]:
+        Trainer.foreign(run, Taken(kind, taken), path, str(name))
+    for name, expected in catalog["kinds_of_callbacks"].get(kind, {}).items():
+        value = entry.get(name)
+        if name in entry and not isinstance(value, Undecided) and not fits(value, expected):
+            wrong_kind(reading, f"{path}.{name}", value, kind_words(expected))
+    given = (*entry, *catalog["handed_to_callbacks"].get(kind, ()))
+    for name in catalog["required_of_callbacks"].get(kind, ()):
+        if name not in given:
+            reading.note_missing(say.missing_key(key=name, section=path, version=run.version), f"{path}.{name}")
 
 
 def track_logits(run: Dynamic) -> None:

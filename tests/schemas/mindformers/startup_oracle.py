@@ -229,7 +229,7 @@ def build_static_callbacks(config: Any) -> None:
         given: dict[str, Any] = {}
         if entry.get("type") in ("MFLossMonitor", "CheckpointMonitor", "CheckpointMointor"):
             continue
-        if entry.get("type") in ("TrainingStateMonitor", "StressDetectCallBack", "SDCMonitor", "EvalCallBack"):
+        if entry.get("type") in ("TrainingStateMonitor", "StressDetectCallBack", "SDCMonitor", "TrainFaultTolerance"):
             continue
         build_callback(dict(entry), default_args=given)
 
