@@ -25,7 +25,16 @@ from ...schemas.huggingface.model_config import FILE
 from ...schemas.shared_words import join_words
 from ...schemas.versions import number_of
 from .huggingface_files import INDEX, huggingface_units, index_text, safetensors_shards
-from .megatron_dist import distributed_units
+from .megatron_dist import distributed_states, distributed_units
+from .megatron_optimizer import (
+    distributed_optimizer,
+    number_parameters,
+    resumed_run,
+    shard_optimizer,
+    sort_parameters,
+    state_name,
+    states_of,
+)
 from .megatron_torch import Build, Ranks, rank_folder, ranks_of
 from .messages_compiled import say
 from .mindformers_files import ADAM, COMMON_INFO, MAP, as_mindformers
@@ -81,12 +90,17 @@ if TYPE_CHECKING:
     from ...schemas.config import Config, Framework, ReadOptions
     from ...schemas.diagnostic import Diagnostic
     from ...schemas.message import Words
+    from .megatron_optimizer import ResumedRun
     from .model import Amount, Checkpoint, Form, Model
     from .opening import Side
     from .weight import Shape, Weight
 
 
 _RELEASE = "release"
+Loading = Literal[
+    "torch", "torch_dist", "resumed_torch", "resumed_torch_dist", "safetensors", "dynamic", "resumed", "huggingface"
+]
+"""The ways in which a target's framework loads it."""
 _BFLOAT16 = "BF16"
 """What 8-bit weights become without `--dtype`, as their publisher writes them (`fp8_cast_bf16.py`)."""
 
@@ -147,7 +161,7 @@ class Conversion(NamedTuple):
     """Tensors larger than a shard, each in a file of its own."""
     updates: int | None = None
     """The updates that Adam's state has seen, if it was converted."""
-    loading: Literal["torch", "torch_dist", "safetensors", "dynamic", "resumed", "huggingface"] = "safetensors"
+    loading: Loading = "safetensors"
     """The way in which the target's framework loads it."""
 
 
@@ -178,6 +192,8 @@ class Plan(NamedTuple):
     units: tuple[Unit, ...]
     vocabulary: Vocabulary | None
     adam: AdamState | None = None
+    run: ResumedRun | None = None
+    """The run of Megatron-LM that goes on, if Adam's state is converted for it."""
 
     @property
     def unconverted_tensors(self) -> Mapping[Beside, Amount]:
@@ -233,7 +249,7 @@ def _conversion_of(
     request: Request, plan: Plan, written: Sequence[Written], findings: Sequence[Diagnostic]
 ) -> Conversion:
     """Report of a finished conversion."""
-    weights = [weight for unit in plan.units for weight in unit.weights.values()]
+    weights = [weight for unit in plan.units for weight in unit.contents.values()]
     return Conversion(
         plan.checkpoint.framework,
         plan.target,
@@ -256,12 +272,14 @@ def _conversion_of(
     )
 
 
-def _form_to_load(
-    request: Request, plan: Plan
-) -> Literal["torch", "torch_dist", "safetensors", "dynamic", "resumed", "huggingface"]:
+def _form_to_load(request: Request, plan: Plan) -> Loading:
     """A word for the form of the written checkpoint, which decides the way to load it."""
-    if plan.target != "mindformers":
-        return request.ckpt_format if plan.target == "megatron" else "huggingface"
+    if plan.target == "megatron":
+        if plan.run is None:
+            return request.ckpt_format
+        return "resumed_torch" if request.ckpt_format == "torch" else "resumed_torch_dist"
+    if plan.target == "huggingface":
+        return "huggingface"
     if plan.adam is not None:
         return "resumed"
     return "dynamic" if plan.goal.mindformers.config.dialect == "dynamic" else "safetensors"
@@ -334,9 +352,9 @@ def estimate_conversion(
     """
     plan = plan_conversion(request, configs, options)
     tasks = tasks_of(plan.units)
-    files = tuple((unit.path, len(unit.weights), unit.size) for unit in tasks)
+    files = tuple((unit.path, len(unit.contents), unit.size) for unit in tasks)
     free, kept = _space(request, plan)
-    largest = max((weight.size for unit in tasks for weight in unit.weights.values()), default=0)
+    largest = max((weight.size for unit in tasks for weight in unit.contents.values()), default=0)
     model = plan.model
     eight_bit: Mapping[str, int] = {} if model.dequantized is None else model.dequantized.weights
     read = sum(weight.count if name in eight_bit else weight.size for name, weight in model.weights.items())
@@ -408,24 +426,62 @@ def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOp
     _check_complete(request.checkpoint, model, wanted, source, gathered)
     table = WeightTable(goal.layout)
     adam = _adam_state(request, checkpoint, view, table, target) if request.optimizer else None
+    run = None if adam is None or target != "megatron" else _resumed_run(request, checkpoint, goal, adam)
     held = model.weights if adam is None else {**model.weights, **adam.masters}
     fit = partial(_with_vocabulary, goal=goal, there=there, target=target, request=request)
     weights, vocabulary = fit(held)
     weights = shift_norm_scales(weights, table, sides.of(framework), goal.of(target))
-    weights = _cast_weights(weights, model, table, None if request.dtype is None else CHOSEN[request.dtype])
     if adam is not None:
-        adam = AdamState(adam.step, fit(adam.averages)[0], fit(adam.squares)[0])
-    units = tuple(_MAKERS[target](request, checkpoint, goal, table, weights))
-    units += tuple(_adam_units(request, table, adam)) if adam is not None else ()
-    return Plan(checkpoint, sides, goal, target, model, weights, units, vocabulary, adam)
+        masters = {name: cast_to(name, weights[name], "F32") for name in adam.averages}
+        adam = AdamState(adam.step, fit(adam.averages)[0], fit(adam.squares)[0], masters)
+    dtype = CHOSEN.get(request.dtype or ("" if run is None else _run_dtype(goal)))
+    weights = _cast_weights(weights, model, table, dtype)
+    maker = _Maker(request, checkpoint, goal, table, weights, adam, run)
+    return Plan(checkpoint, sides, goal, target, model, weights, tuple(_MAKERS[target](maker)), vocabulary, adam, run)
+
+
+def _run_dtype(goal: Sides) -> str:
+    """The type of the weights of Megatron-LM's model while it trains."""
+    config = goal.megatron.config
+    return next((name for name in ("bf16", "fp16") if config.value(name)), "fp32")
+
+
+def _resumed_run(request: Request, checkpoint: Checkpoint, goal: Sides, adam: AdamState) -> ResumedRun:
+    """The state of Megatron-LM's run that goes on with the weights."""
+    told = checkpoint.arguments or {}
+    is_numbered = request.ckpt_format == "torch"
+    experts = request.ranks.expert if is_numbered else goal.megatron.config.value("expert_model_parallel_size")
+    return resumed_run(
+        goal.megatron.config,
+        request.checkpoint,
+        adam.step,
+        checkpoint.iteration,
+        told.get("consumed_train_samples"),
+        form=request.ckpt_format,
+        ranks_of_experts=experts if isinstance(experts, int) else 1,
+    )
+
+
+class _Maker(NamedTuple):
+    """What the files of a target are made of."""
+
+    request: Request
+    checkpoint: Checkpoint
+    goal: Sides
+    table: WeightTable
+    weights: Mapping[str, Weight]
+    adam: AdamState | None
+    run: ResumedRun | None
 
 
 def _adam_state(
     request: Request, checkpoint: Checkpoint, view: View, table: WeightTable, target: Framework
 ) -> AdamState:
     """The state of Adam for every trained weight; RefusedError if there is none that can be converted."""
-    if target != "mindformers":
-        raise RefusedError(problem(say.adam_target(target=target), request.checkpoint))
+    if target == "huggingface":
+        raise RefusedError(
+            problem(say.adam_target(path=request.checkpoint, why=say.adam_transformers()), request.checkpoint)
+        )
     state = checkpoint.adam_state(view)
     if state is None:
         raise RefusedError(problem(say.no_adam_state(path=request.checkpoint), request.checkpoint))
@@ -614,65 +670,117 @@ def _with_vocabulary(
     return weights, changed
 
 
-def _mindformers_units(
-    request: Request, _checkpoint: Checkpoint, _sides: Sides, table: WeightTable, weights: Mapping[str, Weight]
-) -> Iterator[Unit]:
+def _mindformers_units(maker: _Maker) -> Iterator[Unit]:
     """Files of a MindSpore Transformers checkpoint to write."""
-    found, unknown = as_mindformers(table, weights)
+    request = maker.request
+    found, unknown = as_mindformers(maker.table, maker.weights)
     if unknown:
         raise RefusedError(problem(say.unknown(names=list_names(unknown), side="mindformers"), request.checkpoint))
     for path, group in safetensors_shards(found, request.shard_bytes):
         yield Unit(path, group, "safetensors")
+    if maker.adam is not None:
+        yield from _adam_units(request, maker.table, maker.adam)
 
 
-def _huggingface_units(
-    request: Request, _checkpoint: Checkpoint, sides: Sides, _table: WeightTable, weights: Mapping[str, Weight]
-) -> Iterator[Unit]:
-    family = sides.of("huggingface").config.dialect
-    return huggingface_units(request.checkpoint, weights, family, sides.layout, request.shard_bytes)
+def _huggingface_units(maker: _Maker) -> Iterator[Unit]:
+    """Files of a model folder to write."""
+    request, goal = maker.request, maker.goal
+    family = goal.of("huggingface").config.dialect
+    return huggingface_units(request.checkpoint, maker.weights, family, goal.layout, request.shard_bytes)
 
 
-def _megatron_units(
-    request: Request, checkpoint: Checkpoint, sides: Sides, _table: WeightTable, weights: Mapping[str, Weight]
-) -> Iterator[Unit]:
-    """Files of a Megatron-LM checkpoint to write: distributed, or one shard for each rank."""
-    side = sides.megatron
+def _megatron_build(request: Request, side: Side, *, latent: bool) -> Build:
+    """The way in which Megatron-LM builds the layers of the target."""
     chosen = request.implementation or side.config.value("transformer_impl") or "transformer_engine"
     version = number_of(side.config.framework_version)
-    build = Build(chosen == "transformer_engine", bool(side.recipe.value("moe.grouped_gemm")), version)
-    ranks = request.ranks
     frequency = side.config.value("moe_layer_freq")
-    build = build._replace(
-        latent=sides.layout.mla, alike=frequency is None or (isinstance(frequency, int) and frequency <= 1)
+    return Build(
+        chosen == "transformer_engine",
+        bool(side.recipe.value("moe.grouped_gemm")),
+        version,
+        latent=latent,
+        alike=frequency is None or (isinstance(frequency, int) and frequency <= 1),
     )
-    iteration = checkpoint.iteration or 0
+
+
+def _megatron_units(maker: _Maker) -> Iterator[Unit]:
+    """Files of a Megatron-LM checkpoint to write: distributed, or one shard for each rank."""
+    request, weights, run = maker.request, maker.weights, maker.run
+    side = maker.goal.megatron
+    build = _megatron_build(request, side, latent=maker.goal.layout.mla)
+    iteration = (maker.checkpoint.iteration or 0) if run is None else run.iteration
+    folder = _megatron_folder(run)
+    kinds = {} if run is None or maker.adam is None else states_of(run, maker.adam)
+    arguments = _arguments(side, weights, request, run)
     if request.ckpt_format == "torch_dist":
-        common = {"args": _arguments(side, weights), "checkpoint_version": 3.0, "iteration": iteration}
-        yield from distributed_units(_RELEASE, weights, build, request.shard_bytes, common)
+        common = {"args": arguments, "checkpoint_version": 3.0, "iteration": iteration}
+        states = None if run is None else distributed_states(weights, build, run, kinds)
+        common |= {} if run is None else distributed_optimizer(run, kinds[AVERAGES])
+        yield from distributed_units(folder, weights, build, request.shard_bytes, common, states)
         return
-    for rank, models in ranks_of(weights, ranks, build, gated=sides.layout.gated):
-        folder = rank_folder(rank, pipeline=ranks.pipeline > 1, expert=ranks.expert > 1)
-        held = {
-            name if len(models) == 1 else f"{model}.{name}": weight
-            for model, names in models.items()
-            for name, weight in names.items()
-        }
-        yield Unit(f"{_RELEASE}/{folder}/{SHARD}", held, "torch", iteration, tuple(models))
+    ranks, gated = request.ranks, maker.goal.layout.gated
+    held_by = {kind: ranks_of(held, ranks, build, gated=gated) for kind, held in kinds.items()}
+    for rank, models in ranks_of(weights, ranks, build, gated=gated):
+        place = f"{folder}/{rank_folder(rank, pipeline=ranks.pipeline > 1, expert=ranks.expert > 1)}/{SHARD}"
+        if run is None:
+            yield Unit(place, _chunk_weights(models), "torch", iteration, tuple(models))
+            continue
+        states = {kind: next(shards)[1] for kind, shards in held_by.items()}
+        yield _resumed_shard(place, models, states, run, arguments)
+
+
+def _megatron_folder(run: ResumedRun | None) -> str:
+    return _RELEASE if run is None else f"iter_{run.iteration:07d}"
+
+
+def _chunk_weights(models: Mapping[str, Mapping[str, Weight]]) -> dict[str, Weight]:
+    """The weights of a shard; with several model chunks each name begins with that of its chunk."""
+    return {
+        name if len(models) == 1 else f"{model}.{name}": weight
+        for model, names in models.items()
+        for name, weight in names.items()
+    }
+
+
+def _resumed_shard(
+    place: str,
+    models: Mapping[str, Mapping[str, Weight]],
+    states: Mapping[str, Mapping[str, Mapping[str, Weight]]],
+    run: ResumedRun,
+    arguments: Made,
+) -> Unit:
+    """A shard with the state of its optimizer, whose numbers follow the order of the model's modules."""
+    ordered = {model: {name: weights[name] for name in sort_parameters(weights)} for model, weights in models.items()}
+    groups = number_parameters(run, states[AVERAGES])
+    named = {
+        state_name(kind, f"{model}.{name}"): weight
+        for kind, chunks in states.items()
+        for model, weights in chunks.items()
+        for name, weight in weights.items()
+    }
+
+    def rest(tensors: Mapping[str, Any]) -> dict[str, Any]:
+        return {"args": arguments, **shard_optimizer(run, groups, tensors)}
+
+    return Unit(place, _chunk_weights(ordered), "torch", run.iteration, tuple(ordered), states=named, rest=rest)
 
 
 _MAKERS = {"megatron": _megatron_units, "mindformers": _mindformers_units, "huggingface": _huggingface_units}
 
 
-def _arguments(side: Side, weights: Mapping[str, Weight]) -> Made:
-    """The run's arguments that stand in a distributed checkpoint: what the model is, and that there is nothing else."""
+def _arguments(side: Side, weights: Mapping[str, Weight], request: Request, run: ResumedRun | None) -> Made:
+    """The run's arguments that stand in a checkpoint: what the model is, and that there is nothing else."""
     found: dict[str, Any] = {
         name: value
         for name in DESCRIBING
         if isinstance(value := side.config.value(name), (bool, int, float, str)) or _is_pattern(value)
     }
     found["padded_vocab_size"] = weights[VOCABULARY[0]].shape[0]
-    found |= {"tensor_model_parallel_size": 1, "pipeline_model_parallel_size": 1, "no_save_optim": True}
-    found |= {"no_save_rng": True, "ckpt_format": "torch_dist"}
+    is_cut = request.ckpt_format == "torch"
+    found["tensor_model_parallel_size"] = request.ranks.tensor if is_cut else 1
+    found["pipeline_model_parallel_size"] = request.ranks.pipeline if is_cut else 1
+    found |= {"no_save_optim": True, "no_save_rng": True, "ckpt_format": request.ckpt_format}
+    found |= {} if run is None else {"global_batch_size": side.recipe.value("batch.global_size"), **run.arguments}
     return Made(Global("argparse", "Namespace"), found)
 
 
@@ -684,7 +792,7 @@ def _beside_files(plan: Plan) -> Iterator[tuple[str, str]]:
     """The small files that tell the framework what there is."""
     if plan.target == "megatron":
         # A release holds weights alone: Megatron-LM starts at iteration 0 and asks for no optimizer state.
-        yield TRACKER, f"{_RELEASE}\n"
+        yield TRACKER, f"{_RELEASE if plan.run is None else plan.run.iteration}\n"
         return
     if plan.target == "huggingface":
         yield INDEX, index_text(plan.units)
@@ -758,7 +866,7 @@ def _digest(plan: Plan) -> str:
     listing = [
         (unit.path, name, weight.dtype, list(weight.shape))
         for unit in plan.units
-        for name, weight in unit.weights.items()
+        for name, weight in unit.contents.items()
     ]
     return hashlib.sha256(json.dumps(listing).encode()).hexdigest()
 

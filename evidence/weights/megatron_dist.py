@@ -22,7 +22,8 @@ from ...mapper.weights import WeightTable, beside_the_weights, canonical, expert
 from ...schemas.fast_records import NamedTuple
 from ..bounded_files import bytes_of
 from .checkpoint_pickle import Pieces, Places, Record, read_pickle
-from .megatron_torch import adam_step, arguments_of
+from .megatron_optimizer import adam_step, distributed_state_key
+from .megatron_torch import arguments_of
 from .messages_compiled import say
 from .model import AVERAGES, MASTERS, SQUARES, AdamState, Amount, Model, View, count
 from .number_types_compiled import STORED, TORCH
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ...mapper.weights import Beside
+    from .megatron_optimizer import ResumedRun
     from .megatron_torch import Build
     from .model import Found
     from .weight import Shape, Weight
@@ -331,39 +333,59 @@ class _PlacedWeight(NamedTuple):
     stacked: tuple[tuple[int, int], ...]
     """Its place among the layers and the experts, and how many of them there are."""
     weight: Weight
-    file: int
-    start: int
-    length: int
+    is_flat: bool = False
+    """It is stored as one row of numbers."""
+    file: int = 0
+    start: int = 0
+    length: int = 0
+
+    @property
+    def _stored(self) -> Shape:
+        """The shape that its own axes are stored in: `[1, 1, x * y]` for a flat one."""
+        shape = self.weight.shape
+        return (*(1 for _ in shape), prod(shape)) if self.is_flat else shape
 
     @property
     def offsets(self) -> Shape:
-        return (*(at for at, _ in self.stacked), *(0 for _ in self.weight.shape))
+        return (*(at for at, _ in self.stacked), *(0 for _ in self._stored))
 
     @property
     def shape(self) -> Shape:
         """Its own shape within the whole parameter."""
-        return (*(1 for _ in self.stacked), *self.weight.shape)
+        return (*(1 for _ in self.stacked), *self._stored)
 
     @property
     def whole(self) -> Shape:
         """The shape of the whole parameter."""
+        return (*(count for _, count in self.stacked), *self._stored)
+
+    @property
+    def meant(self) -> Shape:
+        """The shape of the whole parameter in the model."""
         return (*(count for _, count in self.stacked), *self.weight.shape)
 
 
 def distributed_units(
-    folder: str, weights: Mapping[str, Weight], build: Build, shard_bytes: int, common: Mapping[str, Any]
+    folder: str,
+    weights: Mapping[str, Weight],
+    build: Build,
+    shard_bytes: int,
+    common: Mapping[str, Any],
+    states: Mapping[str, _PlacedWeight] | None = None,
 ) -> Iterator[Unit]:
     """The files of a distributed checkpoint, `.metadata` last: without it there is no checkpoint."""
     pieces: list[_PlacedWeight] = []
-    held: list[dict[str, Weight]] = [{}]
+    held: list[dict[str, _PlacedWeight]] = [{}]
     nothing = _archive([None])
     at = len(nothing)
     keys = _keys(weights, build)
     _check_types(weights, keys)
     lengths: dict[tuple[str, Shape], int] = {}
-    for name, weight in weights.items():
-        key, stacked = keys[name]
-        piece = _PlacedWeight(key, stacked, weight, 0, 0, 0)
+    for name, piece in {
+        **{name: _PlacedWeight(*keys[name], weights[name]) for name in weights},
+        **(states or {}),
+    }.items():
+        weight = piece.weight
         form = weight.dtype, piece.shape
         if form not in lengths:
             lengths[form] = write_archive(lambda _data: None, tensor(weight, 0, piece.shape), [(weight.size, None)])
@@ -372,17 +394,31 @@ def distributed_units(
             held.append({})
             at = 0
         pieces.append(piece._replace(file=len(held) - 1, start=at, length=length))
-        held[-1][name] = weight
+        held[-1][name] = piece
         at += length
     for number, group in enumerate(held):
-        shapes = {name: (*(1 for _ in keys[name][1]), *weight.shape) for name, weight in group.items()}
+        shapes = {name: piece.shape for name, piece in group.items()}
         start = b"" if number else nothing
-        yield Unit(f"{folder}/{_distcp_name(number)}", group, "distcp", start=start, shapes=shapes)
-    states = list(_states(keys, build))
+        own = {name: piece.weight for name, piece in group.items()}
+        yield Unit(f"{folder}/{_distcp_name(number)}", own, "distcp", start=start, shapes=shapes)
     yield Unit(f"{folder}/{COMMON}", {}, "bytes", start=_archive(dict(common)))
     yield Unit(f"{folder}/{_CONFIG}", {}, "bytes", start=_CONFIGURATION.encode())
-    metadata = partial(_metadata, pieces, states, len(nothing))
+    metadata = partial(_metadata, pieces, list(_states(keys, build)), len(nothing))
     yield Unit(f"{folder}/{METADATA}", {}, "bytes", start=lambda: write_pickle(metadata()))
+
+
+def distributed_states(
+    weights: Mapping[str, Weight], build: Build, run: ResumedRun, kinds: Mapping[str, Mapping[str, Weight]]
+) -> dict[str, _PlacedWeight]:
+    """The optimizer's state of each weight with its place, by a name of its own."""
+    keys = _keys(weights, build)
+    found: dict[str, _PlacedWeight] = {}
+    for kind, held in kinds.items():
+        for name, weight in held.items():
+            key, stacked = keys[name]
+            state = distributed_state_key(run, kind, key, name)
+            found[f"optimizer.state.{kind}.{name}"] = _PlacedWeight(state, stacked, weight, run.is_flat)
+    return found
 
 
 def _check_types(weights: Mapping[str, Weight], keys: Mapping[str, tuple[str, tuple[tuple[int, int], ...]]]) -> None:
@@ -506,8 +542,13 @@ def _metadata(pieces: list[_PlacedWeight], states: list[str], length: int) -> Ma
         state_dict_metadata=entries,
         planner_data=None,
         storage_data=Pairs(tuple(places)),
-        mcore_data={key: {} for key in parts},
+        mcore_data={key: _reformulation(held[0]) for key, held in parts.items()},
     )
+
+
+def _reformulation(piece: _PlacedWeight) -> dict[str, Any]:
+    """The shape that a flat parameter has in the model: strategies/torch.py, resharding.py."""
+    return {"nd_reformulated_orig_global_shape": _torch_size(piece.meant)} if piece.is_flat else {}
 
 
 def _metadata_to_pickle(kind: str, **state: Any) -> Made:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import os
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, cast
 
@@ -32,6 +31,7 @@ from ...mapper.weights import (
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.validation_functions import layout_chunks
 from .checkpoint_pickle import Record, Tensor
+from .megatron_optimizer import adam_states, adam_step
 from .messages_compiled import say
 from .model import (
     AVERAGES,
@@ -450,8 +450,9 @@ class MegatronTorch:
         return held_by
 
     def adam_state(self, view: View) -> AdamState | None:
-        states = {file.path: _adam_states(file) for file in self._files.values()}
-        steps = {_adam_step_of(file) for file in self._files.values()}
+        optimizers = {file.path: file.content.get("optimizer") for file in self._files.values()}
+        states = {file.path: adam_states(optimizers[file.path], _entries(file)) for file in self._files.values()}
+        steps = {adam_step(file, optimizers[file.path]) for file in self._files.values()}
         step = next(iter(steps))
         if len(steps) > 1 or step is None or not all({AVERAGES, SQUARES} <= found.keys() for found in states.values()):
             return None
@@ -523,102 +524,6 @@ class MegatronTorch:
                 name = with_expert(name, expert + rank.expert * local)
             for each, part in _ungroup_experts(name, weight, rank.expert * local, local):
                 yield _Piece(each, written, part), stage
-
-
-def _adam_step_of(file: TorchFile) -> int | None:
-    return adam_step(file, cast("dict[str, Any]", file.content).get("optimizer"))
-
-
-_MOST_STEPS = 1 << 40
-
-
-_ODD = (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError)
-"""What a table raises that is not as the frameworks write it."""
-
-
-def adam_step(file: TorchFile, optimizer: Any) -> int | None:
-    """The updates that an optimizer's state tells of, of the first one if there are several; None without any."""
-    try:
-        table = _inner_optimizer(optimizer)
-        return None if table is None else next(filter(None, map(partial(_step_number, file), _told_steps(table))), None)
-    except _ODD:
-        return None
-
-
-def _told_steps(table: Mapping[str, Any]) -> Iterator[Any]:
-    """Where optimizers keep their step: for all weights, with each of them, or with each group."""
-    states = cast("dict[Any, Any]", table["state"])
-    yield states.get("common_step")
-    for told in (states.values(), table["param_groups"]):
-        yield from [cast("dict[str, Any]", one).get("step") for one in told if isinstance(one, dict)][:1]
-
-
-def _step_number(file: TorchFile, told: Any) -> int | None:
-    numbers: Any = file.weight("step", told).read().reshape(-1) if isinstance(told, Tensor) else (told,)
-    number = numbers[0]
-    return int(number) if number is not None and 0 < number < _MOST_STEPS and number == int(number) else None
-
-
-def _inner_optimizer(optimizer: Any) -> dict[str, Any] | None:
-    """The table with `state` and `param_groups`: inside that of other weights, or of the first optimizer."""
-    table: Any = optimizer
-    for _ in range(3):
-        if not isinstance(table, dict):
-            return None
-        found = cast("dict[Any, Any]", table)
-        if {"state", "param_groups"} <= found.keys():
-            return found if isinstance(found["param_groups"], list) else None
-        table = found.get("optimizer", found.get(0))
-    return None
-
-
-def _adam_states(file: TorchFile) -> dict[str, list[tuple[int, str, Any]]]:
-    """Adam's state of a shard, by its kind, as `_entries` gives the weights themselves; empty if its form is unknown.
-
-    The state is numbered. Its groups hold the parameters in the order of the model: those with weight decay, and those
-    without it (core/optimizer/__init__.py:_get_param_groups, 0.12).
-    """
-    found: dict[str, list[tuple[int, str, Any]]] = {}
-    content = cast("dict[str, Any]", file.content)
-    held = _trained_entries(file)
-    try:
-        for name, value, state in _numbered_states(content["optimizer"], held):
-            for kind in (AVERAGES, SQUARES, MASTERS):
-                if isinstance(one := state.get(kind), Tensor) and one.shape == value.shape:
-                    found.setdefault(kind, []).append((0, name, one))
-    except _ODD:
-        return {}
-    # Several model chunks have one optimizer, whose groups go on from one chunk to the next.
-    is_whole = "model" in content and all(len(entries) == len(held) for entries in found.values())
-    return found if is_whole else {}
-
-
-def _numbered_states(
-    optimizer: Mapping[str, Any], held: Sequence[tuple[str, Tensor]]
-) -> Iterator[tuple[str, Tensor, dict[str, Any]]]:
-    """Each parameter with its state; ValueError if there are other numbers of them."""
-    table: Mapping[str, Any] = optimizer if "state" in optimizer else optimizer["optimizer"]
-    masters: Sequence[Any] | None = optimizer.get("fp32_from_fp16_params")
-    for at, group in enumerate(table["param_groups"]):
-        decays = bool(group["wd_mult"])
-        named = [entry for entry in held if _is_decayed(*entry) is decays]
-        for place, (number, (name, value)) in enumerate(zip(group["params"], named, strict=True)):
-            own = {} if masters is None else {MASTERS: masters[at][place]}
-            yield name, value, {**table["state"][number], **own}
-
-
-def _is_decayed(name: str, value: Tensor) -> bool:
-    return len(value.shape) > 1 and not name.endswith(".bias")
-
-
-def _trained_entries(file: TorchFile) -> list[tuple[str, Tensor]]:
-    """The parameters of a shard's model that are trained."""
-    found: list[tuple[str, Tensor]] = []
-    for _, name, value in _entries(file):
-        is_counter = beside_the_weights("megatron", name) is not None or name.endswith(".expert_bias")
-        if isinstance(value, Tensor) and not is_counter:
-            found.append((name, value))
-    return found
 
 
 def _iteration(found: object) -> int | None:

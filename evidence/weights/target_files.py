@@ -175,11 +175,20 @@ class Unit(NamedTuple):
     """What stands before the weights, or what makes it when the file is written."""
     shapes: Mapping[str, Shape] = {}
     """The shape under which a piece is stored, where it is one of several."""
+    states: Mapping[str, Weight] = {}
+    """What a shard holds behind its model chunks."""
+    rest: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _tensors: {}
+    """A shard's other content, out of the tensors of its states."""
 
     @property
     def size(self) -> int:
         """Bytes of its weights."""
-        return sum(weight.size for weight in self.weights.values())
+        return sum(weight.size for weight in self.contents.values())
+
+    @property
+    def contents(self) -> Mapping[str, Weight]:
+        """All weights and states in the order of the file."""
+        return {**self.weights, **self.states} if self.states else self.weights
 
 
 def share_units(units: Sequence[Unit], parts: int) -> list[list[Unit]]:
@@ -346,7 +355,7 @@ class Writer:
         sums = Sums(self._sums)
         size = 0
         try:
-            with NewFile(path) as new, Ahead(self._blocks(unit.weights), _is_large) as blocks:
+            with NewFile(path) as new, Ahead(self._blocks(unit.contents), _is_large) as blocks:
 
                 def write(data: Buffer) -> None:
                     nonlocal size
@@ -362,7 +371,7 @@ class Writer:
             error.filename = error.filename or path
             raise
         written = Written(unit.path, sums.digests(), size, resumed=False)
-        self._files[unit.path] = {**written.sums, "size": size, "tensors": len(unit.weights)}
+        self._files[unit.path] = {**written.sums, "size": size, "tensors": len(unit.contents)}
         if self._not_finite:
             # A conversion that is continued does not read these numbers again, but must tell of them.
             self._files[unit.path]["not_finite"] = self._not_finite
@@ -632,8 +641,8 @@ def _fill(unit: Unit, write: Callable[[Buffer], None], blocks: Iterator[Buffer |
     """Write one file's content in its form, from the blocks of its weights."""
     weights = unit.weights
     if unit.form == "torch":
-        storages = ((weight.size, iter(blocks.__next__, None)) for weight in weights.values())
-        write_archive(write, shard_content(_by_chunk(unit), unit.iteration), storages)
+        storages = ((weight.size, iter(blocks.__next__, None)) for weight in unit.contents.values())
+        write_archive(write, shard_content(_by_chunk(unit), unit.iteration, unit.states, unit.rest), storages)
         return
     start = unit.start if isinstance(unit.start, bytes) else unit.start()
     write(start if unit.form != "safetensors" else header_bytes(weights.items()))

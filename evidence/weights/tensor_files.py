@@ -391,8 +391,13 @@ _FOLDER = "model_optim_rng"
 _REBUILT = Global("torch._utils", "_rebuild_tensor_v2")
 
 
-def shard_content(models: Mapping[str, Mapping[str, Weight]], iteration: int) -> Any:
-    """The content of a Megatron-LM shard; `models` are its model chunks by their keys."""
+def shard_content(
+    models: Mapping[str, Mapping[str, Weight]],
+    iteration: int,
+    states: Mapping[str, Weight],
+    rest: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+) -> Any:
+    """The content of a Megatron-LM shard: its model chunks by their keys, and `rest` of the tensors behind them."""
     content: dict[str, Any] = {"checkpoint_version": 3.0, "iteration": iteration}
     number = 0
     for key, weights in models.items():
@@ -405,7 +410,8 @@ def shard_content(models: Mapping[str, Mapping[str, Weight]], iteration: int) ->
                 # A linear layer has a state of its own there, which is empty where nothing is in FP8.
                 entries[f"{module}._extra_state"] = None
         content[key] = Ordered(entries)
-    return content
+    behind = {name: tensor(weight, number + at) for at, (name, weight) in enumerate(states.items())}
+    return {**content, **rest(behind)}
 
 
 def tensor(weight: Weight, number: int, shape: Shape | None = None) -> Called:

@@ -141,7 +141,7 @@ def test_what_the_dynamic_graph_s_trainer_asks_of_every_checkpoint(accmap: Calla
         ("other shape", (), 1, "EVD116"),
         ("chained", (), 1, "EVD116"),
         ("missing", (), 1, "EVD117"),
-        ("", ("--to", "megatron"), 1, "EVD118"),
+        ("", ("--to", "megatron", "--expert-parallel", 2), 1, "EVD118"),
         ("", ("--dtype", "bf16"), 2, "fp32"),
     ],
 )
@@ -167,6 +167,65 @@ def test_what_cannot_be_carried_is_refused(
         write_megatron(tmp_path / "run", script, found, optimizer=state)
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", config, "--optimizer", *words)
     assert (answer.code, told in answer.err) == (code, True), answer.err
+    assert not (tmp_path / "out").exists()
+
+
+LAYOUTS = {
+    "torch": ({}, ()),
+    "torch, half": ({"bf16": True}, ()),
+    "torch, cut": ({}, ("--tensor-parallel", 2, "--pipeline-parallel", 2)),
+    "torch, chunks": ({"num-layers": 4}, ("--pipeline-parallel", 2, "--num-layers-per-virtual-pipeline-stage", 1)),
+    "torch_dist": ({}, ()),
+    "torch_dist, half": ({"bf16": True}, ()),
+    "torch_dist, distributed": ({"bf16": True, "use-distributed-optimizer": True}, ()),
+    "torch_dist, experts": ({"expert-model-parallel-size": 2}, ("--transformer-impl", "transformer_engine")),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_state_for_megatron_in_every_layout_and_back(accmap: Callable[..., Any], tmp_path: Path, layout: str) -> None:
+    """The weights that the optimizer updates, and its moments, are the same numbers after two conversions."""
+    flags, words = LAYOUTS[layout]
+    family = "moe_softmax" if "experts" in layout else "grouped"
+    model = {"num_hidden_layers": flags.get("num-layers", 2), "moe_grouped_gemm": family == "moe_softmax"}
+    sizes = {"bf16": None, "num-layers": model["num_hidden_layers"]}
+    plain, _ = pair(family, tmp_path / "plain", megatron=sizes, model=model)
+    save(tmp_path / "run", "torch", plain, arrays(plain))
+    script, config = pair(family, tmp_path, megatron={**sizes, **flags}, model=model)
+    ends = ("--config", script, "--config", config, "--optimizer")
+    assert accmap("weights", "convert", "run", "-o", "before", *ends).code == 0
+    form = layout.partition(",")[0]
+    there = accmap("weights", "convert", "before", "-o", "there", *ends, "--ckpt-format", form, *words)
+    assert (there.code, f"--ckpt-format {form} --no-load-rng" in there.out) == (0, True), there.err
+    assert (tmp_path / "there" / "latest_checkpointed_iteration.txt").read_text().strip() == str(STEP)
+    back = accmap("weights", "convert", "there", "-o", "back", *ends, "--format", "json")
+    assert (back.code, json.loads(back.out)["updates"]) == (0, STEP), back.err
+    for name in (MODEL, OPTIMIZER):
+        assert (tmp_path / "back" / name).read_bytes() == (tmp_path / "before" / name).read_bytes(), name
+    straight = ("weights", "convert", "run", "-o", "straight", *ends, "--to", "megatron", "--ckpt-format", form, *words)
+    assert accmap(*straight).code == 0
+    assert accmap("weights", "check", "straight", "there", "--config", script).code == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "words", "why"),
+    [
+        ({"use-distributed-optimizer": True}, (), "data-parallel"),
+        ({"use-distributed-optimizer": True}, ("--lang", "zh"), "缓冲区"),
+        ({"optimizer": "sgd"}, ("--ckpt-format", "torch_dist"), "--optimizer sgd"),
+        ({"decoupled-lr": 0.1}, ("--ckpt-format", "torch_dist"), "--decoupled-lr"),
+        ({"train-iters": None}, (), "train_iters"),
+    ],
+)
+def test_why_state_is_not_written_for_megatron(
+    accmap: Callable[..., Any], tmp_path: Path, flags: dict[str, Any], words: tuple[str, ...], why: str
+) -> None:
+    script, _config = pair("grouped", tmp_path, megatron=flags)
+    save(tmp_path / "run", "torch", script, arrays(script))
+    answer = accmap(
+        *("weights", "convert", "run", "-o", "out", "--config", script, "--to", "megatron", "--optimizer", *words)
+    )
+    assert (answer.code, why in answer.err) == (1, True), answer.err
     assert not (tmp_path / "out").exists()
 
 

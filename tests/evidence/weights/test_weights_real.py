@@ -249,16 +249,57 @@ def test_every_chunk_of_a_pipeline_loads(
     assert accmap("weights", "check", folder / "torch", place, "--config", script) == 0
 
 
+Trained = tuple[Path, list[float]]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Trained]:
+    """The folder of a family's pair with both forms after ten steps of Megatron-Core, and its next losses."""
+    known: dict[str, Trained] = {}
+
+    def train(family: str) -> Trained:
+        if family not in known:
+            folder = tmp_path_factory.mktemp(family)
+            model = {"moe_grouped_gemm": True} if family == "moe_softmax" else {}
+            pair(family, folder, model=model, megatron={"bf16": None})
+            known[family] = folder, run("megatron_run.py", "train", folder)["losses"]
+        return known[family]
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("source", "way", "target"),
+    [("torch", "mindformers", "torch"), ("torch_dist", "mindformers", "torch_dist"), ("torch", "", "torch_dist")],
+)
+@pytest.mark.parametrize("family", ["grouped", "moe_softmax"])
+def test_megatron_goes_on_with_its_optimizer(
+    family: str, source: str, way: str, target: str, trained: Callable[[str], Trained], tmp_path: Path
+) -> None:
+    """Through the other framework's form, or straight into the other form: the next losses are the same numbers."""
+    folder, losses = trained(family)
+    given = ("--config", folder / "pretrain.sh", "--optimizer")
+    start = folder / source
+    if way:
+        there = ("-o", tmp_path / way, "--config", folder / "train.yaml")
+        assert accmap("weights", "convert", start, *given, *there) == 0
+        start, given = tmp_path / way, (*given, "--config", folder / "train.yaml")
+    words = ("--to", "megatron", "--ckpt-format", target, "-o", tmp_path / "megatron")
+    assert accmap("weights", "convert", start, *given, *words) == 0
+    assert run("megatron_run.py", "resume", folder, tmp_path / "megatron")["losses"] == losses
+
+
 @pytest.mark.parametrize("form", ["torch", "torch_dist"])
 @pytest.mark.parametrize("family", ["grouped", "moe_softmax"])
-def test_a_run_goes_on_with_its_optimizer(family: str, form: str, tmp_path: Path) -> None:
+def test_a_run_goes_on_with_its_optimizer(
+    family: str, form: str, trained: Callable[[str], Trained], tmp_path: Path
+) -> None:
     """After ten steps of Megatron-Core: the next losses, the second of which depends on the moments and the step."""
-    model = {"moe_grouped_gemm": True} if family == "moe_softmax" else {}
-    _script, static = pair(family, tmp_path, model=model)
-    losses = run("megatron_run.py", "train", tmp_path)["losses"]
+    folder, losses = trained(family)
+    static = folder / "train.yaml"
     dynamic = tmp_path / "dynamic.yaml"
     accmap("upgrade", static, "-o", dynamic, "--write-anyway")
-    words = ("weights", "convert", tmp_path / form, "--config", static)
+    words = ("weights", "convert", folder / form, "--config", static)
     assert accmap(*words, "-o", tmp_path / "static", "--optimizer") == 0
     ends = ("--to", "mindformers", "--config", static, "--config", dynamic)
     carried = ("weights", "convert", tmp_path / "static", *ends, "--optimizer", "-o", tmp_path / "dynamic")

@@ -1,4 +1,4 @@
-"""Saves and loads checkpoints with the real Megatron-Core: `… save|train|load FOLDER [CHECKPOINT] [OPTIONS]`.
+"""Saves and loads checkpoints with the real Megatron-Core: `… save|train|load|resume FOLDER [CHECKPOINT] [OPTIONS]`.
 
 The folder holds a pair of `tests/verifier/pairs`; the answer is one line of JSON with the loss. Options are `--bf16`
 and `--grouped`. Weights are the verifier's own draws, so that norms and biases are no ones and zeros.
@@ -52,6 +52,9 @@ def main() -> None:
     elif what == "train":
         print(json.dumps(train(built, argparse.Namespace(**blueprint.model), folder)))
         return
+    elif what == "resume":
+        print(json.dumps({"losses": resume(built, Path(sys.argv[3]))}))
+        return
     else:
         load(built.model, Path(sys.argv[3]))
     print(json.dumps({"loss": built.forward_pass(draw_tokens(BATCH))["loss"]}))
@@ -85,6 +88,45 @@ def train(built: Any, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
         step(built)
     save(built.model, args, folder, None, built._optimizer)
     return {"losses": [step(built) for _ in range(2)]}
+
+
+def resume(built: Any, checkpoint: Path) -> list[float]:
+    """The losses of two steps after weights, optimizer and schedule were loaded strictly."""
+    built.start_optimizer(1.0)
+    place = checkpoint / f"iter_{ITERATION:07d}"
+    assert (checkpoint / "latest_checkpointed_iteration.txt").read_text().strip() == str(ITERATION)
+    if (place / "metadata.json").exists():
+        sharded = built.model.sharded_state_dict()
+        optimizer = built._optimizer.sharded_state_dict(sharded, is_loading=True)
+        state = strictly_loaded({"model": sharded, "optimizer": optimizer}, place)
+    else:
+        state = torch.load(place / "mp_rank_00" / "model_optim_rng.pt", map_location="cpu", weights_only=False)
+        check_order(built.model, state["model"])
+    assert (state["iteration"], state["args"].consumed_train_samples) == (ITERATION, 4 * ITERATION)
+    built.model.load_state_dict(state["model"], strict=True)
+    built._optimizer.load_state_dict(state["optimizer"])
+    losses = [step(built) for _ in range(2)]
+    check_schedule(built._optimizer, state["opt_param_scheduler"])
+    return losses
+
+
+def check_order(model: Any, held: dict[str, Any]) -> None:
+    """The parameters are numbered in the order of the model, which the optimizer has no names for."""
+    trained = [name for name, _ in model.named_parameters()]
+    assert [name for name in held if name in set(trained)] == trained
+
+
+def check_schedule(optimizer: Any, told: dict[str, Any]) -> None:
+    """The schedule of the pair's script, which takes the checkpoint's without `--override-opt_param-scheduler`."""
+    from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
+
+    words = {"lr_warmup_steps": 40, "lr_decay_steps": 400, "lr_decay_style": "cosine", "wd_incr_steps": 400}
+    decay = {"start_wd": 0.1, "end_wd": 0.1, "wd_incr_style": "constant"}
+    schedule = OptimizerParamScheduler(
+        optimizer, init_lr=0.0, max_lr=0.001, min_lr=0.0001, use_checkpoint_opt_param_scheduler=False, **words, **decay
+    )
+    schedule.load_state_dict(told)
+    assert schedule.num_steps == 4 * ITERATION
 
 
 def step(built: Any) -> float:
@@ -165,16 +207,20 @@ def load(model: Any, checkpoint: Path) -> None:
 
 
 def load_distributed(model: Any, place: Path) -> dict[str, Any]:
-    """What `dist_checkpointing.load` finds; nothing may be missing, and nothing be there that it does not ask for."""
-    from megatron.core import dist_checkpointing
-
-    state, missing, unexpected = dist_checkpointing.load(
-        {"model": model.sharded_state_dict()}, str(place), strict="return_all"
-    )
-    assert (missing, unexpected) == (set(), set())
+    """The content of a release, which says that there is no optimizer state."""
+    state = strictly_loaded({"model": model.sharded_state_dict()}, place)
     args = state["args"]
     assert args.num_layers == model.config.num_layers
     assert (args.tensor_model_parallel_size, args.pipeline_model_parallel_size, args.no_save_optim) == (1, 1, True)
+    return state
+
+
+def strictly_loaded(asked: dict[str, Any], place: Path) -> dict[str, Any]:
+    """What `dist_checkpointing.load` finds; nothing may be missing, and nothing be there that it does not ask for."""
+    from megatron.core import dist_checkpointing
+
+    state, missing, unexpected = dist_checkpointing.load(asked, str(place), strict="return_all")
+    assert (missing, unexpected) == (set(), set())
     return state
 
 
