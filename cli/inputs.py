@@ -59,7 +59,7 @@ class SideVersions(NamedTuple):
         from .argument_parser import UsageError
         from .messages_compiled import say
 
-        title = TITLES.get(config.framework, "transformers")
+        title = TITLES[config.framework]
         raise UsageError(
             say.not_a_version_of_its_framework(option=flag, version=version, title=title, file=config.file)
         )

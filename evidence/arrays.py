@@ -71,6 +71,7 @@ _BLOCK = 1 << 16
 _BFLOAT16_BYTES = 2
 _LONGEST_HEADER = 1 << 16
 """numpy itself writes and reads some thousands of bytes (`lib/format.py:_MAX_HEADER_SIZE`)."""
+_NUMPY_FORMATS = ((1, 0), (2, 0), (3, 0))
 MOST_AXES = 64
 _LARGEST = 1 << 62
 
@@ -100,6 +101,8 @@ def read_array(path: str) -> Array:
         with open_regular(path) as stream:
             head = BytesIO(stream.read(_LONGEST_HEADER))
             version = np.lib.format.read_magic(head)
+            if version not in _NUMPY_FORMATS:
+                raise _unreadable(path, say.unknown_array_format(version=".".join(map(str, version))))
             reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
             shape, fortran, dtype = reader(head)
             return _map_array(np, path, stream, _Header(head.tell(), shape, dtype, "F" if fortran else "C"))

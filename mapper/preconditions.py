@@ -107,7 +107,7 @@ def require_accepted(config: Config, subjects: Collection[Subject] | None = None
     if not found:
         return
     said = say.refused(
-        framework=TITLES.get(config.framework, "transformers"),
+        framework=TITLES[config.framework],
         version=config.framework_version,
         file=config.file,
         why=join_words((_without_stop(one) for one in found), "semicolon"),

@@ -151,6 +151,8 @@ def _change(key: str, value: Value, side: Side) -> Change | None:
         from ..mapper.translate.yaml_text import scalar
 
         return None if value is None else Change("set", at_key(side, key), scalar(value))
+    if side.framework != "megatron":
+        return None  # a model's own file belongs to its checkpoint
     from ..mapper.translate.megatron_file import words_of
     from ..schemas.megatron.forks import catalog, fork_of
 

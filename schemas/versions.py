@@ -64,7 +64,7 @@ Dialect: TypeAlias = "Literal['megatron', 'static', 'dynamic', 'legacy', 'transf
 Use: TypeAlias = "Literal['default', 'target', 'read', 'write', 'verify']"
 
 
-TITLES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers"}
+TITLES = {"megatron": "Megatron-LM", "mindformers": "MindSpore Transformers", "huggingface": "transformers"}
 """What the frameworks are called, where a person reads it."""
 
 

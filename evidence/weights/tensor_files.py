@@ -62,13 +62,27 @@ def read_header(path: str) -> dict[str, Stored]:
     if not isinstance(header, dict):
         raise_garbled(path, say.its_header_is_no_json())
     entries = cast("dict[str, Any]", header)
-    found = {
-        name: _entry(path, name, entry, 8 + length, size) for name, entry in entries.items() if name != "__metadata__"
-    }
-    # A few bytes that every entry claims for itself could stand for a checkpoint of any size.
-    if sum(weight.size for weight in found.values()) > size - 8 - length:
-        raise_garbled(path, say.its_tensors_overlap())
+    about = entries.pop("__metadata__", {})
+    if not isinstance(about, dict) or not all(isinstance(text, str) for text in cast("dict[str, Any]", about).values()):
+        raise_garbled(path, say.the_header_s_entry_of_2(name="__metadata__"))
+    found = {name: _entry(path, name, entry, 8 + length, size) for name, entry in entries.items()}
+    _check_cover(path, found.values(), 8 + length, size)
     return found
+
+
+def _check_cover(path: str, tensors: Iterable[Stored], start: int, size: int) -> None:
+    """Refuse tensors that overlap or leave bytes to nobody, as the format's own library does.
+
+    A few bytes that every entry claims for itself could stand for a checkpoint of any size.
+    """
+    for place in sorted([tensor.place for tensor in tensors]):
+        if place.offset < start:
+            raise_garbled(path, say.its_tensors_overlap())
+        if place.offset > start:
+            raise_garbled(path, say.its_tensors_leave_a_gap(first=start, last=place.offset))
+        start += place.size
+    if start < size:
+        raise_garbled(path, say.its_tensors_leave_a_gap(first=start, last=size))
 
 
 def _without_repeats(path: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -48,6 +48,12 @@ def _token_end(expression: str, at: int) -> int:
     raise ExpressionError(say.syntax_error())
 
 
+def _steps(before: list[str], following: str) -> bool:
+    """True if `++` or `--` belongs to a variable beside it; bash reads `---a` as `- --a`, and `--1` as `- -1`."""
+    behind = bool(before) and (before[0][:1].isalpha() or before[0][:1] in ("_", "]"))
+    return behind or following[:1].isalpha() or following[:1] == "_"
+
+
 def _run_of(text: str, at: int, characters: frozenset[str]) -> int:
     while text[at : at + 1] in characters:
         at += 1
@@ -88,6 +94,8 @@ class Evaluator:
                 at += 1
                 continue
             stop = _token_end(expression, at)
+            if expression[at:stop] in ("++", "--") and not _steps(tokens[-1:], expression[stop:].lstrip(" \t\n")):
+                stop -= 1
             tokens.append(expression[at:stop])
             at = stop
         return tokens
@@ -178,13 +186,22 @@ class _Run:
             return condition
         live = self.live
         self.live = live and condition != 0
-        yes = self.assignment()
+        yes = self.comma()
         if not self.take(":"):
             raise ExpressionError(say.syntax_error())
         self.live = live and condition == 0
-        no = self.assignment()
+        no = self._other_side()
         self.live = live
         return yes if condition else no
+
+    def _other_side(self) -> int:
+        """Value behind the colon of `a ? b : c`: bash refuses an assignment there unless it is in parentheses."""
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise ExpressionError(say.nests_too_deeply())
+        found = self.ternary()
+        self.depth -= 1
+        return found
 
     def binary(self, level: int) -> int:
         """Value of binary operators from a precedence level on."""

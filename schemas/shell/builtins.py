@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..fast_records import TYPE_CHECKING, NamedTuple
 from . import launchers
 from .effects import record_edits
-from .expansion import join_with_blanks, shell_quoted
+from .expansion import alternatives, join_with_blanks, shell_quoted
 from .interpreter import Commands
 from .messages_compiled import say
 from .scanner import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
@@ -15,7 +15,7 @@ from .syntax import Assignment, Bare, Word
 from .text import Code, cut, display, hole, is_loose, plain, string_of, unknown_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .expansion import Field
     from .interpreter import Shell
@@ -277,11 +277,22 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
     declaration = _Declaration(shell, name, place)
     for argument in arguments:
         if isinstance(argument, Assignment):
-            declaration.one(argument.name, argument)
+            for each in _each_alternative(shell, argument):
+                declaration.one(argument.name, each)
         else:
             for field in shell.fields([argument]):
                 declaration.take(field)
     shell.state.status = 0
+
+
+def _each_alternative(shell: Shell, assignment: Assignment) -> Iterator[Assignment]:
+    """`export A={1,2}` as `export A=1 A=2`: braces in these words are expanded as in those of any command."""
+    value = assignment.value
+    if not isinstance(value, Word):
+        yield assignment
+        return
+    for parts in alternatives(value.parts, shell.spend) or ((),):
+        yield assignment._replace(value=value._replace(parts=tuple(parts)))
 
 
 def _declare(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -462,7 +473,7 @@ def _given_status(shell: Shell, fields: list[Field]) -> int | None:
 def _return(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     shell.state.status = _given_status(shell, fields)
     if not shell.returned:
-        return 1
+        return 2  # bash refuses it outside of a function and goes on
     raise Return
 
 

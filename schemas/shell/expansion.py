@@ -660,7 +660,9 @@ class Expander(Variables):
         target = self._scalar(name, index, place)
         string = None if target is None else string_of(target)
         if target is None or string == "":
-            return () if self.options.unset_empty or string == "" else self.unset_value(name, place), None
+            if string == "" or self.options.unset_empty:
+                raise Discard  # bash refuses to look for a variable without a name
+            return self.unset_value(name, place), None
         if string is None:
             return unknown_text(why(target), place), None
         found = reference(string, place)
@@ -841,9 +843,8 @@ class Expander(Variables):
             if form[-1] == "=":
                 self.assign(name, found, None, place=place)
             return found
-        if value is None:
-            value = self.unset_value(name, place)
-        return self._transform(part, value)
+        # Of an unset variable bash makes nothing: neither quotes (`@Q`) nor a replacement (`/*/x`).
+        return self._transform(part, value) if value is not None else self.unset_value(name, place)
 
     def _transform(self, part: Parameter, value: Text) -> Text:
         """`${X#p}`, `${X/p/r}`, `${X:1:2}`, `${X^^}`, `${X@Q}` of one value."""
@@ -914,11 +915,17 @@ class Expander(Variables):
             anchor = parts[0][0][0]
             parts = [(parts[0][0][1:], False), *parts[1:]]
         new = self.decide(() if part.second is None else self.text(part.second))
+        if "&" in new:
+            raise UndecidedError  # from bash 5.2 on it stands for what was matched, before for itself
         if not any(text for text, _ in parts):
             return {"#": new + string, "%": string + new}.get(anchor, string)
         form = {"#": r"\A(?:{})", "%": r"(?:{})\Z"}.get(anchor, "{}")
         expression = form.replace("{}", pattern.to_regex(parts, extended=self.has_extglob))
-        return pattern.compile_bounded(expression, string).sub(lambda _: new, string, 1 if part.form == "/" else 0)
+        compiled = pattern.compile_bounded(expression, string)
+        if part.form == "/":
+            return compiled.sub(lambda _: new, string, 1)
+        # Python also matches nothing behind the last character, bash does not: `${X//*/z}` is one z.
+        return compiled.sub(lambda found: new if found.start() < len(string) or not string else "", string)
 
     def _change_case(self, part: Parameter, string: str) -> str | None:
         """`${X^^p}`, `${X,p}`, `${X@U}` and `${X@Q}`."""

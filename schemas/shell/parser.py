@@ -1009,7 +1009,7 @@ class Parser:
         """Operand of `${…}` up to a stop character."""
         start = self.at
         parts: list[Part] = []
-        level = 0
+        level, between = 0, False
         if first and self._char() == "/":
             self._bare(parts)
         while True:
@@ -1017,6 +1017,8 @@ class Parser:
                 self._refuse_unfinished(say.unclosed(found="${"), opened, 2)
             char = self.text[self.at]
             if in_double and char == "'":
+                # An ordinary character, and yet no brace between two of them ends the expansion.
+                between = not between
                 self._keep(parts)
                 continue
             if in_double and char == "\\":
@@ -1032,7 +1034,7 @@ class Parser:
                 continue
             if ternary:
                 level += (char in "?(") - (char == ")")
-            if not self._operand_part(parts, stops):
+            if not self._operand_part(parts, "" if between else stops):
                 return Word(tuple(parts), self.code.place(start, self.at))
 
     def _bare(self, parts: list[Part]) -> None:

@@ -250,6 +250,7 @@ class Reader:
         else:
             value = self._tagged_value(tag, text, span)
         if event.style in ("|", ">"):
+            self._check_block_head(span)
             span = self._without_trailing_blank(span)
         node = Node("scalar", value, span, anchor=event.anchor, text=text, plain=plain)
         if event.anchor is not None:
@@ -473,6 +474,15 @@ class Reader:
         while line > span.line and not self.source.line(line).strip():
             line -= 1
         return Span(span.line, span.column, line, len(self.source.line(line)) + 1)
+
+    def _check_block_head(self, span: Span) -> None:
+        """Refuse `|#` and `>2#`: libyaml takes the rest for a comment, and `safe_load` refuses the file."""
+        import re
+
+        if re.compile(r"(?:[&!]\S*\s+)*[|>][-+0-9]*#").match(self.source.line(span.line), span.column - 1):
+            why = say.foreign("did not find expected whitespace or line break")
+            context = say.yaml_context(context=say.foreign("while scanning a block scalar"))
+            self._refuse(say.syntax(why=why, context=context), span)
 
     def _refuse_special(self, node: Node) -> None:
         if type(node.value) is _Special:

@@ -318,6 +318,8 @@ def test_the_advised_number_is_a_float(better: str) -> None:
 REFUSED = {
     "a: [1, 2": "yaml-syntax",
     "a: b: c": "yaml-syntax",
+    "a: |# libyaml takes this for a comment\n  b": "yaml-syntax",
+    "a: &x !!str >2# c\n  b": "yaml-syntax",
     "\ta: 1": "tab-indentation",
     "a:\n\tb: 1": "tab-indentation",
     "a: 1\t# what libyaml takes and PyYAML does not": "tab-indentation",

@@ -25,6 +25,13 @@ GOOD_YAML = (
     "lr_schedule:\n  type: CosineWithWarmUpLR\n  learning_rate: 1.e-4\n  lr_end: 1.e-5\n  warmup_steps: 100\n"
     "  total_steps: 1000\noptimizer:\n  type: AdamW\n  weight_decay: 0.01\n"
 )
+MODEL = (
+    '{"model_type": "deepseek_v3", "num_hidden_layers": 4, "hidden_size": 512, "num_attention_heads": 8, '
+    '"num_nextn_predict_layers": 1, "max_position_embeddings": 4096, "q_lora_rank": 64, "kv_lora_rank": 32, '
+    '"qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "vocab_size": 32000, "n_routed_experts": 16, '
+    '"rope_scaling": {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0, "beta_fast": 32, '
+    '"beta_slow": 1, "original_max_position_embeddings": 1024}}'
+)
 DEEP = 20_000
 
 
@@ -285,12 +292,13 @@ def yamls() -> list[Case]:
         "nested": "[" * 100_000, "a circle": '{"model_type": {"$ref": "#"}}', "digits": '{"num_hidden_layers": ' + "9" * 5000 + "}",
         "a large number": '{"rope_theta": 1e999999, "hidden_size": -1e400}', "nan": '{"rope_theta": NaN, "x": Infinity}',
         "half a character": '{"model_type": "\\ud800", "\\udc80": "\\u0000"}', "a list": "[1]", "text": '"x"',
+        "a depth that is a text": MODEL.replace('"num_nextn_predict_layers": 1', '"num_nextn_predict_layers": "{0}"'),
         "duplicates": '{"hidden_size": 1, "hidden_size": 2}', "secrets": "root:x:0:0:SECRET:/root:/bin/sh",
     }.items():  # fmt: skip
         yaml = GOOD_YAML + "pretrained_model_dir: hf\n"
         found += _cases(
             f"config.json {name}",
-            "lint x.yaml good.sh --no-cache, show x.yaml --format json",
+            "lint x.yaml good.sh --no-cache, show x.yaml --format json, convert hf --to megatron",
             {"x.yaml": yaml, "hf/config.json": text},
         )
     return found
