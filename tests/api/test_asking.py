@@ -109,12 +109,12 @@ def test_findings_show_the_worst_first() -> None:
         (lambda: accmap.convert(SCRIPT, "mindformer"), "did you mean mindformers"),
         (lambda: accmap.lint(SCRIPT, profile="fast"), "profile must be one of align, train"),
         (lambda: accmap.lint(SCRIPT, select=["NETX"]), "accmap has no code NETX"),
-        (lambda: accmap.explain("NET9999"), "knows no code and no key"),
+        (lambda: accmap.explain("NET9999"), "is not a code or a key"),
         (lambda: accmap.convert(SCRIPT, language="cn"), "language must be one of en, zh"),
         (lambda: accmap.pair(SCRIPT, language="cn"), "language must be one of en, zh"),
         (lambda: accmap.explain("NET016", "de"), "language must be one of en, zh"),
         (lambda: accmap.verify(SCRIPT, YAML, stage="none"), "stage must be one of step1"),
-        (lambda: accmap.explain(5), "knows no code and no key '5'"),
+        (lambda: accmap.explain(5), "'5' is not a code or a key"),
         (lambda: accmap.logs(), "logs requires A"),
         (lambda: accmap.logs("a.log", experiment="long"), "experiment must be one of"),
         (lambda: accmap.logs("a.log", benchmark=["b.log"]), "--benchmark requires"),
@@ -296,7 +296,7 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(call: Callable[[], object], 
 
 
 def test_a_version_that_no_facts_tell_of_is_refused_whatever_file_is_read() -> None:
-    with pytest.raises(accmap.UnreadableError, match="accmap does not know transformers 9"):
+    with pytest.raises(accmap.UnreadableError, match="accmap does not support transformers 9"):
         accmap.load(SCRIPT, accmap.ReadOptions(transformers="9"))
 
 

@@ -156,7 +156,7 @@ def test_a_class_that_nobody_knows_is_not_translated(accmap: Callable[..., Any],
     shown = json.loads(accmap("show", str(source), "--format", "json").out)
     values = {entry["key"]: entry["value"] for entry in shown["values"]}
     assert values["resolved.transformer.num_layers"] is None
-    assert shown["unresolved"][0]["reason"] == "accmap does not know the network of the model class"
+    assert shown["unresolved"][0]["reason"] == "accmap does not support the network of the model class"
 
 
 @pytest.mark.parametrize(("version", "written"), [("0.12", False), ("0.16", True)])
@@ -173,7 +173,7 @@ def test_expert_parallelism_in_float16(
     assert "--num-experts 4" in answer.out
     assert "--moe-expert-capacity-factor 1.1" in answer.out
     assert ("--expert-model-parallel-size 2" in answer.out) is written
-    assert ("Before 0.16, Megatron does not support" in answer.err) is not written
+    assert ("Before version 0.16, Megatron does not support" in answer.err) is not written
 
 
 @pytest.mark.parametrize("options", [(), ("--dialect", "static")])

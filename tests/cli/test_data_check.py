@@ -350,7 +350,7 @@ def test_an_empty_part_of_the_split_never_ends(accmap: Run, data: int) -> None:
     assert data
     found = accmap("data", "check", "a.sh", files={"a.sh": script("data", split="99,1,0")})
     assert found.code == 1
-    assert "never ends" in found.out
+    assert "never finishes building its index" in found.out
 
 
 def test_files_alone(accmap: Run, data: int) -> None:
@@ -496,7 +496,7 @@ def test_data_without_tokens_are_not_good(accmap: Run, tmp_path: Path) -> None:
     write_data(tmp_path / "text", [])
     answer = accmap("data", "check", "text")
     assert answer.code == 1
-    assert "it contains no tokens" in answer.out
+    assert "the dataset contains no tokens" in answer.out
 
 
 def test_a_name_that_is_nowhere_is_not_good(accmap: Run, data: int) -> None:

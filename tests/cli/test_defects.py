@@ -98,11 +98,11 @@ def test_one_condition_that_cannot_be_read(accmap: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--from", "0.15"), "--from and --to require each other"),
+        (("--from", "0.15"), "--from and --to must be used together"),
         (("--version", "7"), "no framework has 7"),
         (("--framework", "mindformers", "--version", "0.15"), "no framework has 0.15"),
-        (("a.sh", "--version", "0.15"), "its own framework and version apply"),
-        (("a.sh", "--from", "0.1", "--to", "0.15"), "accmap does not know Megatron-LM"),
+        (("a.sh", "--version", "0.15"), "accmap uses the file's framework and version"),
+        (("a.sh", "--from", "0.1", "--to", "0.15"), "accmap does not support Megatron-LM"),
         (("none.sh",), "none.sh"),
     ],
 )

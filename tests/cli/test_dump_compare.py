@@ -222,7 +222,7 @@ def test_what_is_more_than_a_few_lines_is_counted_and_shown_on_request(
     for file in files:
         file.write_bytes(file.read_bytes()[:40])
     answer = accmap("dump", "compare", "c", dumps["b"])
-    assert answer.out.endswith("… --all shows the rest\n")
+    assert answer.out.endswith("… use --all to show the rest\n")
     assert not all(file.name in answer.out for file in files)
     whole = accmap("dump", "compare", "c", dumps["b"], "--all")
     assert "more" not in whole.out

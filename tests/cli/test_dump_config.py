@@ -73,7 +73,7 @@ def test_a_size_that_the_file_leaves_open(accmap) -> None:
         answer = accmap("dump", "config", "run.sh", *others, "-d", "d", files={"run.sh": text})
         assert answer.code == 1
         assert "EVD025" in answer.out
-        assert "run.sh does not determine model.num_layers" in answer.out
+        assert "run.sh does not contain the value of model.num_layers" in answer.out
     assert accmap("dump", "config", "run.sh", "-d", "d", "--var", "DEPTH=4").code == 0
 
 

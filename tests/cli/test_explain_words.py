@@ -252,7 +252,7 @@ def test_words_of_people_find_names(accmap, word: str, first: str, among: str | 
 def test_a_misspelt_name_is_refused_and_the_nearest_are_listed(accmap, word: str, first: str) -> None:
     answer = accmap("explain", word, "--format", "json")
     assert answer.code == 2
-    assert "knows no code and no key" in answer.err
+    assert "is not a code or a key" in answer.err
     assert json.loads(answer.out)["candidates"][0]["name"] == first
 
 
@@ -274,7 +274,7 @@ def test_names_that_are_also_what_people_say_point_to_the_others(accmap) -> None
 def test_a_word_that_means_nothing(accmap) -> None:
     answer = accmap("explain", "qqqqqqqqzz")
     assert answer.code == 2
-    assert "knows no code and no key" in answer.err
+    assert "is not a code or a key" in answer.err
     assert candidates("qqqqqqqqzz", "en") == []
 
 

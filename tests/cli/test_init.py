@@ -156,7 +156,7 @@ def test_pretraining_is_no_fine_tuning_and_that_is_said(accmap, folder: Path) ->
     (folder / "qwen3_dense" / "mindformers.yaml").rename(folder / "finetune.yaml")
     answer = accmap("init", "--yes")
     assert answer.code == 1
-    assert "not suggested: pretrain.sh and finetune.yaml (7 of 7 sizes equal" in answer.out
+    assert "not suggested: pretrain.sh and finetune.yaml (7 of 7 sizes are equal" in answer.out
     assert not (folder / "accmap.toml").exists()
 
 

@@ -321,7 +321,7 @@ def test_each_pair_stands_by_itself(accmap, folder: Path) -> None:
     assert [line.split(":")[0] for line in headings] == ["worse", "planted"] * 2
     second = page.index(headings[1])
     assert all(line.startswith("worse/") for line in page[1:second] if "]" in line and line[:1] not in " ")
-    assert page[-6] == "2 of 4 without errors or warnings"
+    assert page[-6] == "2 of 4 checked pairs and files have no errors or warnings"
 
 
 @pytest.mark.usefixtures("folder")
@@ -383,7 +383,7 @@ def test_since_a_commit(accmap, folder: Path) -> None:
 def test_since_takes_a_commit_and_no_options(accmap, folder: Path, ref: str) -> None:
     answer = accmap("lint", f"--since={ref}")
     assert answer.code == 2
-    assert "git does not know" in answer.err
+    assert "git cannot find" in answer.err
     assert not (folder / "stolen").exists()
 
 

@@ -67,7 +67,7 @@ FILES = {
         (
             ["a.log", "b.log", *ENOUGH],
             0,
-            "Within the limits over 200 common steps. accmap only compared the logs, not the settings.",
+            "All curves are within the limits over 200 common steps. accmap only compared the logs, not the settings.",
             "",
         ),
         (["a.log", "b.log"], 1, "200 of 1,000 steps so far", ""),
@@ -90,12 +90,12 @@ FILES = {
             ["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"],
             2,
             "",
-            "cannot be combined with --experiment",
+            "does not use; remove one of the two options",
         ),
         (["a.log", "b.log", "--experiment", "first-steps"], 1, "neither log prints local norms", ""),
         (["a.log", "b.log", "--experiment", "lr-zero"], 1, "the experiment is not valid", ""),
         (["a.log", "b.log", "--experiment", "never"], 2, "", "must be one of"),
-        (["a.log", "fork.log", *ENOUGH], 0, "Within the limits", ""),
+        (["a.log", "fork.log", *ENOUGH], 0, "within the limits", ""),
         (["a.log", "far.log"], 1, "far.log:6: EVD003", ""),
         (["a.log", "huge.log"], 1, "huge.log has 200 steps with a NaN or infinite loss", ""),
         (["a.log", "huge_norm.log"], 1, "huge_norm.log has 200 steps", ""),
@@ -106,7 +106,7 @@ FILES = {
         (["a.log", "first", *ENOUGH], 0, "", ""),
         (["events.out.tfevents.1"], 1, "first at step 30", ""),
         (["a.log", "-o", "no/such/page.html"], 2, "", "no/such/page.html cannot be written"),
-        (["-", "b.log", *ENOUGH], 0, "Within the limits", ""),
+        (["-", "b.log", *ENOUGH], 0, "within the limits", ""),
         (["-", "-"], 2, "", "standard input"),
     ],
 )
@@ -190,7 +190,7 @@ def test_csv_has_every_step(accmap: Callable[..., Any]) -> None:
 
 def test_a_file_is_written_whole_and_never_over_another(accmap: Callable[..., Any], tmp_path: Path) -> None:
     assert accmap("logs", "a.log", "b.log", *ENOUGH, "-o", "out.txt", files=FILES).code == 0
-    assert "Within the limits" in (tmp_path / "out.txt").read_text("utf-8")
+    assert "within the limits" in (tmp_path / "out.txt").read_text("utf-8")
     again = accmap("logs", "a.log", "b.log", "-o", "out.txt")
     assert again.code == 2
     assert "--force" in again.err
@@ -205,10 +205,10 @@ def test_a_configuration_is_read(accmap: Callable[..., Any]) -> None:
     )
     answer = accmap("logs", "a.log", "b.log", *ENOUGH, "--config", "run.sh", files={**FILES, "run.sh": script})
     assert answer.code == 0, answer.err
-    assert "it contains no auxiliary loss" in " ".join(answer.out.split())
+    assert "this total contains no auxiliary loss" in " ".join(answer.out.split())
     before = accmap("logs", "--config", "run.sh", "a.log", "b.log")
     assert before.code == 2
-    assert "pass the logs before --config" in before.err
+    assert "write the logs before --config" in before.err
     assert accmap("logs", "--config", "run.sh", "a.log").code == 0
     assert accmap("logs", "a.log", "b.log", "--config", "nothing.sh").code == 2
 

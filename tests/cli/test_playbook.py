@@ -382,7 +382,7 @@ def test_a_run_does_what_this_machine_can_and_stops_at_a_launch(accmap, book: Pa
     assert found["done"] == []
     assert "verify.json exists" in answer.err
     told = accmap("playbook", "run", "book")
-    assert "which requires the training machines" in told.out
+    assert "because this step requires the training machines" in told.out
     assert "patches/run_mindformer.py --config" in told.out
     assert "mindformers.source" in told.out
     assert "需要训练机器" in accmap("playbook", "run", "book", "--lang", "zh").out

@@ -115,7 +115,7 @@ def test_the_exit_code_is_that_of_what_was_lost(accmap, tmp_path: Path) -> None:
     listed = json.dumps(lost)
     assert accmap("convert", "run.sh", files={"accmap.toml": f"accept-loss = {listed}\n"}).code == 0
     stale = accmap("convert", "run.sh", "--accept-loss", "moe.num_experts")
-    assert "moe.num_experts: this conversion does not lose moe.num_experts" in stale.err
+    assert "moe.num_experts: this conversion does not drop moe.num_experts" in stale.err
     assert accmap("pair", "run.sh", "-d", "pair").code == 0
 
 
@@ -310,4 +310,4 @@ def test_an_update_is_shown_before_it_is_made(accmap, stale: Path) -> None:
 def test_there_is_no_diff_of_a_new_file(accmap, stale: Path) -> None:
     answer = accmap("convert", "run.sh", "--diff")
     assert answer.code == 2
-    assert "--diff shows the changes of --update" in answer.err
+    assert "--diff shows the changes that --update would make" in answer.err

@@ -279,7 +279,7 @@ def test_the_old_file_is_written_over_in_place_alone(accmap, old: Path) -> None:
     [
         (("old.yaml", "-o", "new.yaml", "--check"), "one of -o FILE, -d DIR, --in-place and --check"),
         ((".",), "for a folder of YAMLs, set the target folder"),
-        (("old.yaml", "--format", "json"), "set the target of the YAML"),
+        (("old.yaml", "--format", "json"), "choose where to write the YAML"),
         (("old.yaml", "--mindformers", "1.8"), "1.8"),
         (("old.yaml", "--from-version", "0.3"), "--from-version"),
         ((str(EXAMPLES / "qwen3_dense" / "megatron.sh"),), "only accepts MindSpore Transformers YAMLs"),
@@ -381,7 +381,7 @@ def test_lint_names_the_command_once_and_judges_nothing_by_it(accmap, old: Path)
     assert "accmap upgrade" not in dynamic.out
     assert "upgrade" not in accmap("lint", "old.yaml", "--format", "json").out
     (old.parent / "other.yaml").write_text(STATIC, encoding="utf-8")
-    assert accmap("lint", ".").out.count("2 YAMLs use the static graph or an older model class") == 1
+    assert accmap("lint", ".").out.count("2 YAMLs use static graph mode or an older model class") == 1
 
 
 def test_a_file_that_upgrade_refuses_is_not_sent_there(accmap, old: Path) -> None:

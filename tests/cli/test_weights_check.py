@@ -38,7 +38,7 @@ def test_equal_checkpoints(accmap: Callable[..., Any], files: Any, tmp_path: Pat
     log = {"infer.log": "These parameters are not loaded in the network: []\n"}
     both = ("weights", "check", "a", config, "--log", "infer.log")
     assert "21 equal" in accmap(*both, files=log).out
-    assert "one answer" in accmap(*both, "--format", "json").err
+    assert "cannot report a checkpoint and a log together" in accmap(*both, "--format", "json").err
     assert "Without a configuration" not in answer.out
     assert "Without a configuration" in accmap("weights", "check", "a", "b").out
     assert NAME in accmap("weights", "check", "a", "b", "--all").out
@@ -182,8 +182,8 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
         (("--log", "train.yaml"), "EVD042"),
         (("empty",), "it contains none"),
         (("a", "b", "c"), "is not expected"),
-        (("train.yaml", "--tolerance", "nan"), "--tolerance is a fraction"),
-        (("train.yaml", "--tolerance", "-1"), "--tolerance is a fraction"),
+        (("train.yaml", "--tolerance", "nan"), "--tolerance must be 0 or more"),
+        (("train.yaml", "--tolerance", "-1"), "--tolerance must be 0 or more"),
     ],
 )
 def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...], told: str, tmp_path: Path) -> None:

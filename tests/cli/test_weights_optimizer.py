@@ -1,4 +1,4 @@
-"""`accmap weights convert --optimizer`: Adam's moments, the step, and the weights that the optimizer updates."""
+"""`accmap weights convert --optimizer`: Adam's moments, the step, and because the optimizer updates those."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_megatron_s_state_for_mindspore_transformers(
     common = json.loads((tmp_path / "out" / "common.json").read_text("utf-8"))
     assert (common["global_step"], common["step_num"], common["global_batch_size"]) == (STEP, STEP, 2)
     kinds = kinds_of(found)
-    assert written(tmp_path / "out", config, found, "", MODEL) == [], "the weights that the optimizer updates"
+    assert written(tmp_path / "out", config, found, "", MODEL) == [], "because the optimizer updates those"
     assert written(tmp_path / "out", config, kinds["exp_avg"], "adam_m.", OPTIMIZER) == []
     assert written(tmp_path / "out", config, kinds["exp_avg_sq"], "adam_v.", OPTIMIZER) == []
 

@@ -106,7 +106,7 @@ def test_the_report_has_it_as_a_key(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(words) == 0
     rows = json.loads((tmp_path / "r.json").read_text("utf-8"))["rows"]
     assert [row["field"] for row in rows if row["proof"] is not None] == ["norm.epsilon"]
-    assert "exact conversions affect numbers: " in (said := capsys.readouterr().err)
+    assert "exact conversions of settings that change the results: " in (said := capsys.readouterr().err)
     assert "1 proved on 0.12 × 1.9, " in said
     assert " exact by reading" in said
 

@@ -115,7 +115,7 @@ def test_what_is_no_release_is_said() -> None:
     basis = Basis("megatron", "main", "given")
     assert basis.text("en") == f"megatron main = {label} (given)"
     assert basis.to_json()["version_label"] == label
-    with pytest.raises(UnreadableError, match=r"accmap does not know Megatron-LM 0\.99"):
+    with pytest.raises(UnreadableError, match=r"accmap does not support Megatron-LM 0\.99"):
         normalise_version("0.99")
 
 

@@ -160,14 +160,14 @@ def test_an_innocent_field_is_not_blamed_where_nothing_explains_a_difference(
     told = verify(*read(tmp_path, EPSILON), Findings(), Options(explains=False))
     assert told.differing == ()
     assert [(one.field, one.reason) for one in told.suspected] == [
-        (EPSILON, "not tried, because no further run was made")
+        (EPSILON, "accmap did not test this field, because it made no further run")
     ]
 
 
 def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = "neither file can take the other's value without another difference"
+    other = "neither file can use the other's value without another difference"
     with monkeypatch.context() as patched:
         patched.setattr(steps, "make_equal", lambda *_files, **_options: None)
         code, answer, _said = answered([*pair(tmp_path, EPSILON)], capsys)
@@ -176,18 +176,18 @@ def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
         assert place["differing"] == []
         assert place["suspected"] == [{"field": EPSILON, "a": 1e-3, "b": 1e-6, "reason": other}]
         assert EPSILON not in [entry["field"] for entry in answer["not_compared"]]
-        for language, told in (("en", "suspected, not shown to be the cause"), ("zh", "可能的原因（未证实）")):
+        for language, told in (("en", "possible cause, not confirmed"), ("zh", "可能的原因（未证实）")):
             main(["verify", *pair(tmp_path, EPSILON), "--lang", language])
             (line,) = (one for one in capsys.readouterr().out.splitlines() if told in one)
             assert f"{EPSILON} (0.001 | 1e-06)" in line
     with monkeypatch.context() as patched:
         patched.setattr(steps, "_MOST_SUSPECTS", 0)
         found = verify(*read(tmp_path, EPSILON), Findings())
-        assert [one.reason for one in found.suspected] == ["not tried, because accmap tries 0 fields at most"]
+        assert [one.reason for one in found.suspected] == ["accmap did not test this field, because it tests at most 0 fields"]
     monkeypatch.setattr(StandInWorker, "rate", staticmethod(lambda job: 2e-3 if has_large_epsilon(job) else 1e-3))
     found = verify(*read(tmp_path, EPSILON), Findings())
     assert [(one.field, one.reason) for one in found.suspected] == [
-        (EPSILON, "with this field equal other quantities differ, and the models still do not match")
+        (EPSILON, "with equal values of this field, other quantities differ, and the models still do not match")
     ]
 
 

@@ -94,4 +94,4 @@ def test_where_it_parts_is_looked_for_eagerly(tmp_path: Path, capsys: pytest.Cap
 def test_a_graph_needs_a_file_of_the_static_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     script, _config = write_pair(TABLE["equal"]["dense"], tmp_path)
     assert main(["verify", str(script), str(script), "--graph"]) == 2
-    assert "neither file is for the static graph" in capsys.readouterr().err
+    assert "neither file is for static graph mode" in capsys.readouterr().err

@@ -83,7 +83,7 @@ def test_measured_turns_and_permutation() -> None:
 
 
 def test_no_tokens_never_end() -> None:
-    with pytest.raises(RefusedError, match="never ends"):
+    with pytest.raises(RefusedError, match="never finishes building its index"):
         gpt_index(np.array([0, 0], dtype=np.int32), (0, 2), 1, 4, 0)
 
 

@@ -27,7 +27,7 @@ pytestmark = [
 ]
 PAGE = HERE.parents[2] / "docs" / "guide-coverage.md"
 FIRST = {
-    "lint predict.yaml": r"2 of 2 without errors or warnings",
+    "lint predict.yaml": r"2 of 2 checked pairs and files have no errors or warnings",
     "lint": r"(A\.sh \+ B\.yaml|2-preparation/pair): 0 errors, 0 warnings",
     "lr": r"Equal over 100 steps",
     "weights check --log": r"The lists in this log are empty",
@@ -35,7 +35,7 @@ FIRST = {
     "data check": r"good$",
     "data show": r"Step 3: both sides use the same tokens|Steps 3 to 4: both sides use the same tokens",
     "doctor": r"Installed here",
-    "logs": r"Within the limits over",
+    "logs": r"within the limits over",
     "dump config B.yaml": r"(export MINDSPORE_DUMP_CONFIG=|compiled\.yaml: EVD029)",
     "dump config": r"  msprobe compare ",
     "dump compare accuracy_checking": r"partial$",

@@ -145,5 +145,5 @@ def test_a_place_that_is_no_number(tmp_path: Path) -> None:
     convert(request, configs)
     path = tmp_path / "there" / "release" / ".metadata"
     path.write_bytes(_infinite(path.read_bytes()))
-    with pytest.raises(UnreadableError, match="not as expected"):
+    with pytest.raises(UnreadableError, match="an unexpected form"):
         open_checkpoint(request.output)
