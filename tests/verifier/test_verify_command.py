@@ -263,9 +263,9 @@ def test_the_progress_says_what_happens_before_a_framework_answers(
 
 
 @pytest.mark.parametrize(("parsed", "own", "said"), [
-    (True, True, " (the program's own parser read the launch)"),
-    (True, False, " (Megatron-LM's parser read the small launch, because "),
-    (False, True, " (accmap read the launch, because the program's own parser did not run)"),
+    (True, True, " (the training program's own parser read the launch command)"),
+    (True, False, " (Megatron-LM's parser read the command for the small model; "),
+    (False, True, " (accmap read the launch command, because the training program's own parser did not run)"),
     (None, None, "  /t"),
 ])  # fmt: skip
 def test_whose_launch_was_parsed_is_said(parsed: bool | None, own: bool | None, said: str) -> None:

@@ -362,7 +362,7 @@ class TestGaps:
     def test_lines_in_the_middle(self) -> None:
         lines = static_run(falling(1000)).splitlines(keepends=True)
         found = self.unseen(megatron_run(falling(1000)), "".join(lines[:420] + lines[520:]))
-        assert found == ("partial", ["100 steps: the common lines do not cover them; the first is 420 → 521"])
+        assert found == ("partial", ["100 steps: the common lines do not contain these steps; the first is 420 → 521"])
 
     @pytest.mark.parametrize("first", [0, 1])
     @pytest.mark.parametrize("write", [megatron_run, static_run])
@@ -371,7 +371,7 @@ class TestGaps:
         lines = write(losses).splitlines(keepends=True)[first::2]
         answer, unseen = self.unseen(megatron_run(losses), "".join(lines))
         assert answer == "partial"
-        assert "199 steps: the common lines do not cover them; the first is" in " ".join(unseen)
+        assert "199 steps: the common lines do not contain these steps; the first is" in " ".join(unseen)
 
     def test_the_list_of_arguments_tells_the_interval(self) -> None:
         losses = uneven(200)

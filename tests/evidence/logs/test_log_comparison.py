@@ -62,7 +62,7 @@ class TestAlignment:
         assert max(abs(a - b) for a, b in zip(found.aligned.loss.a, found.aligned.loss.b, strict=True)) < 1e-5
         assert found.aligned.only_a == 2
         assert found.verdict.answer == "partial"
-        assert "2 steps: the common lines do not cover them; the first is 7 → 10" in found.verdict.said
+        assert "2 steps: the common lines do not contain these steps; the first is 7 → 10" in found.verdict.said
 
     @given(st.sets(st.integers(1, 60), min_size=25), st.sets(st.integers(1, 60), min_size=25), st.randoms())
     @settings(max_examples=40)
