@@ -99,8 +99,8 @@ def test_one_condition_that_cannot_be_read(accmap: Any) -> None:
     ("words", "said"),
     [
         (("--from", "0.15"), "--from and --to must be used together"),
-        (("--version", "7"), "no framework has 7"),
-        (("--framework", "mindformers", "--version", "0.15"), "no framework has 0.15"),
+        (("--version", "7"), "no selected framework has the version 7"),
+        (("--framework", "mindformers", "--version", "0.15"), "no selected framework has the version 0.15"),
         (("a.sh", "--version", "0.15"), "accmap uses the file's framework and version"),
         (("a.sh", "--from", "0.1", "--to", "0.15"), "accmap does not support Megatron-LM"),
         (("none.sh",), "none.sh"),

@@ -146,7 +146,7 @@ def test_more_than_two_logs_are_compared_with_the_first(accmap: Callable[..., An
         ("a.log", "off.log", "mismatch"),
     ]
     text = accmap("logs", "a.log", "b.log", "off.log", *ENOUGH).out
-    assert "B / A: Within the limits" in text
+    assert "B / A: All curves are within the limits" in text
     assert "C / A: Outside the limits" in text
 
 
