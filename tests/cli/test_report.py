@@ -118,7 +118,12 @@ def test_of_an_equal_pair_it_says_no_more_than_was_looked_at(accmap) -> None:
     answer = accmap("report", *PAIR, files=files)
     assert answer.code == 0, answer.err
     text = text_of(answer.out)
-    places(text, "Findings that stop a run: 0; findings that change the results: 0;", "can still train differently", "--verify")
+    places(
+        text,
+        "Findings that stop a run: 0; findings that change the results: 0;",
+        "can still train differently",
+        "--verify",
+    )
     assert not re.search(r"\b(fine|passed|exact|identical|match)\b", text.split("0 errors")[0])
 
 

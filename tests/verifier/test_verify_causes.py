@@ -183,7 +183,9 @@ def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
     with monkeypatch.context() as patched:
         patched.setattr(steps, "_MOST_SUSPECTS", 0)
         found = verify(*read(tmp_path, EPSILON), Findings())
-        assert [one.reason for one in found.suspected] == ["accmap did not test this field, because it tests at most 0 fields"]
+        assert [one.reason for one in found.suspected] == [
+            "accmap did not test this field, because it tests at most 0 fields"
+        ]
     monkeypatch.setattr(StandInWorker, "rate", staticmethod(lambda job: 2e-3 if has_large_epsilon(job) else 1e-3))
     found = verify(*read(tmp_path, EPSILON), Findings())
     assert [(one.field, one.reason) for one in found.suspected] == [

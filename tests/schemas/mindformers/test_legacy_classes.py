@@ -79,7 +79,9 @@ def test_an_unknown_class_leaves_the_network_open(case: dict[str, Any]) -> None:
         assert problem is not None
         assert problem.kind.severity == "warning"
         assert case["unknown"] in problem.message("en")
-        assert [entry.reason for entry in config.unresolved] == ["accmap does not support the network of the model class"]
+        assert [entry.reason for entry in config.unresolved] == [
+            "accmap does not support the network of the model class"
+        ]
         assert config.unresolved[0].why("zh") != config.unresolved[0].reason
         fields = recipe_of(config).fields
         network = [one for name, one in fields.items() if name.split(".", 1)[0] in ("attention", "position", "norm")]
