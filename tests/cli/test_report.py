@@ -100,7 +100,8 @@ def test_it_says_what_lint_diff_and_lr_say(accmap, language: str) -> None:
 def test_the_order_of_its_parts(accmap) -> None:
     text = text_of(accmap("report", *PAIR).out)
     places(
-        text, "Findings that stop a run: 1; findings that change the results: 8; findings that depend on", "Findings 30",
+        text, "Findings that stop a run: 1; findings that change the results: 8; findings that depend on",
+        "Findings 30",
         "megatron 0.12 (assumed)", "1 stops the run MAP072",
         "8 change numbers OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013",
         "2 warnings RUN002",
