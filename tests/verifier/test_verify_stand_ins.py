@@ -49,7 +49,7 @@ def test_the_stand_ins_of_the_dynamic_graph() -> None:
     # The reasons for two of them: add_ and mul_ leave a tensor as it was, and strided gradients are added up wrongly.
     assert found["own_in_place"] > 0.1
     assert found["strided"] > 0.1
-    assert found["refused"]
+    assert found["kept"]
     assert found["left_behind"] == []
 
 

@@ -87,6 +87,8 @@ class DynamicModel(MindFormersModel):
         self.trainer = trainer
         self.whole = trainer.model[0] if isinstance(trainer.model, list) else trainer.model
         super().__init__(self.whole, blueprint, used)
+        if self.config.position_embedding_type == "learned_absolute":
+            self._columns = tuple(dict.fromkeys(("position_ids", *self._columns)))
         self._schedule: Any = None
         self._step = 0
         self.whole.set_train(True)

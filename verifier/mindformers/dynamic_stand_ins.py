@@ -27,10 +27,11 @@ from mindspore.ops import operations
 from mindspore.ops.auto_generate import gen_ops_prim as primitives
 
 from ..constants_compiled import STAND_INS
-from ..worker.patches import Patches
+from ..worker.patches import DROPOUT_STAND_IN, Patches
 from .eager_stand_ins import (
     EagerCoreAttention,
     call_recorder,
+    drop_by_place,
     gather_embedding,
     layer_norm,
     put_kernels,
@@ -101,12 +102,6 @@ def like(x: Any, value: int, dtype: Any = None) -> Any:
     return made if dtype is None else ops.cast(made, dtype)
 
 
-def _no_dropout(x: Any, rate: float) -> Any:
-    if rate:
-        raise NotImplementedError("dropout has no CPU kernel, and no two frameworks draw alike")
-    return x
-
-
 @contextlib.contextmanager
 def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
     """Context with all stand-ins of this module, where the device needs them; yields the names of those called.
@@ -134,7 +129,7 @@ def put_cpu_kernels(patches: Patches, noted: Callable[[str, Any], Any]) -> None:
         "SplitTensorView": ("views", lambda self, x, size, dim=0: ops.split(x, size, dim)),
         "ChunkView": ("views", lambda self, x, chunks, dim=0: ops.chunk(x, chunks, dim)),
         "NarrowView": ("views", lambda self, x, dim, start, length: narrow(x, dim, start, length)),
-        "FuncDropoutExt": ("no-dropout", lambda self, x, rate, *_drawn: _no_dropout(x, rate)),
+        "FuncDropoutExt": (DROPOUT_STAND_IN, lambda self, x, rate, *_drawn: drop_by_place(x, rate)),
         "HistcExt": ("count", lambda self, x, bins=100, *_range, **_named: count(x, bins)),
         "ArgSort": ("argsort", lambda self, x, dim=-1, descending=False, stable=False: argsort(x, dim, descending)),
         "ScatterAddExt": ("scatter-add", lambda self, x, dim, index, source: scatter_add(x, dim, index, source)),

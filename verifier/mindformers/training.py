@@ -32,11 +32,14 @@ _INPUTS = ("input_ids", "labels", "loss_mask")
 
 def named_columns(batch: Tokens) -> dict[str, Any]:
     """A batch's arrays by the names that the network gives its inputs."""
+    positions = batch.positions
+    if positions is None:  # as the data set numbers a sample whose documents do not start anew
+        positions = np.broadcast_to(np.arange(batch.tokens.shape[1], dtype=np.int32), batch.tokens.shape)
     return {
         "input_ids": batch.tokens,
         "labels": batch.labels,
         "loss_mask": batch.counted,
-        "position_ids": batch.positions,
+        "position_ids": positions,
         "attention_mask": None if batch.hidden is None else batch.hidden.astype(np.int32),
     }
 

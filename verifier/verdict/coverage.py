@@ -573,7 +573,10 @@ def _values(row: Difference) -> Values:
     return Values(*(None if side is None else side.value for side in (row.a, row.b)))
 
 
-_TOP = ("embedding.word_embeddings.weight", "output_layer.weight", "mtp.layers.*.eh_proj.weight")
+_TOP = (
+    "embedding.word_embeddings.weight", "embedding.position_embeddings.weight", "output_layer.weight",
+    "mtp.layers.*.eh_proj.weight",
+)  # fmt: skip
 _BLOCKS = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
 _ROUTER, _GATE = "mlp.router.weight", "mlp.shared_experts.gate_weight"
 _INWARD = (

@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candidates import candidates
-from minimal_pairs import AS_WRITTEN, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
+from minimal_pairs import AS_WRITTEN, CONTEXTS, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
 from recording import CLOSER, DEFECTS
 
 from accmap.cli.commands.verify import findings_of
@@ -115,7 +115,7 @@ class Judge:
         self.bench = Bench(versions)
         self._options = Options(sources=sources, explains=False)
         self._workers = workers
-        self._known: dict[tuple[str, str, str, int, bool], tuple[str, float | None, str]] = {}
+        self._known: dict[tuple[str, str, str, int, bool, bool], tuple[str, float | None, str]] = {}
 
     def row(self, row: Row) -> list[Tried]:
         """The best of what was tried, for every field of the row that changes numbers."""
@@ -237,8 +237,8 @@ class Judge:
             # Both files say it, and the report that they do not do the same: it is lost.
             carried, alike, tried = False, base, tried._replace(carried=False)
             verdict, agrees, said = self._verdict(field, base.pair)
-        if verdict == "mismatch" and said.startswith("initialisation ") and ", " not in said and not _begins(field):
-            verdict = "match"  # the same weights give the same numbers; how they are drawn is init's own matter
+        if verdict == "mismatch" and _is_drawing(said) and not field.startswith("init."):
+            verdict = "match"
         if verdict == "mismatch" and not carried:
             # The other side has not even the context: that the value changes this side's own model is all there is.
             own, parts, why = self._parted(field, (base.origin, changed.origin))
@@ -249,17 +249,28 @@ class Judge:
         # Carried over, both models have been run to the end; lost, one step of the one that changes may be enough.
         other, parts, why = self._verdict(field, apart.pair) if carried else self._parted(field, apart.pair)
         tried = tried._replace(agrees=agrees, parts=parts)
+        if verdict == "match" and _is_drawing(said) and why == said:
+            other = "match"  # the context's initial weights are drawn otherwise with either value
         if other == "not-verifiable":
             return tried._replace(outcome="not-run", said=why)
         if verdict == "mismatch" and other == "mismatch":
             # What differs whatever the value is the context's, not the row's.
             same = carried and self._verdict(field, base.pair)[0] == "match"
-            return self._failed(tried, alike, said) if same else tried._replace(outcome="not-run", said=said)
+            return self._failed(tried, alike, said) if same else self._on_one_side(tried, base, changed, said)
         if verdict == "mismatch":
             return self._failed(tried, alike, said)
         if other != "mismatch":
             return self._rounded(tried, base, changed)
         return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
+
+    def _on_one_side(self, tried: Tried, base: Written, changed: Written, said: str) -> Tried:
+        """Of a context that the report itself loses: whether the value changes the model of the side that has it."""
+        if not _lost(base) & {*CONTEXTS[tried.context]}:
+            return tried._replace(outcome="not-run", said=said)
+        own, parts, why = self._parted(tried.field, (base.origin, changed.origin))
+        if own != "mismatch":
+            return tried._replace(outcome="not-run", said=said)
+        return tried._replace(outcome="proved", carried=False, agrees=None, parts=parts, said=why)
 
     def _rounded(self, tried: Tried, base: Written, changed: Written) -> Tried:
         """Of models alike in float32: whether the field moves what a side that has it computes in the files' types.
@@ -317,7 +328,7 @@ class Judge:
     def _verdict(self, field: str, pair: tuple[Config, Config], stage: Stage = "all") -> tuple[str, float | None, str]:
         length = next((length for begin, length in SEQUENCES.items() if field.startswith(begin)), 0)
         typed = field in AS_WRITTEN
-        key = (_said(pair[0]), _said(pair[1]), stage, length, typed)
+        key = (_said(pair[0]), _said(pair[1]), stage, length, typed, field.startswith("init."))
         if key not in self._known:
             sizes = {SEQUENCE: length} if length else {}
             # Where models part is needed only to know whether it hangs on what a file leaves open.
@@ -325,9 +336,10 @@ class Judge:
             options = self._options._replace(stage=stage, sizes=sizes, precision="as-written" if typed else "float32")
             found = verify(*pair, Findings(), options, workers=self._workers)
             why = "; ".join(f"{side}: {one.reason}" for side, one in found.failures.items())
-            if found.verdict == "mismatch":
-                why = ", ".join(f"{stage} {rows[0].name}" for stage, rows in found.worst.disagreements().items())
-            self._known[key] = (found.verdict, _largest(found), why[:300])
+            verdict, apart = found.verdict, _disagreements(field, found)
+            if verdict != "not-verifiable":
+                verdict, why = ("mismatch" if apart else "match"), ", ".join(apart)
+            self._known[key] = (verdict, _largest(found), why[:300])
         return self._known[key]
 
 
@@ -340,8 +352,17 @@ def _lost(written: Written) -> set[str]:
     }
 
 
-def _begins(field: str) -> bool:
-    return field.startswith("init.")
+def _disagreements(field: str, found: Verification) -> list[str]:
+    """The first row that does not agree of each stage; of initialisers known to differ, too, for fields of these."""
+    apart = {stage: rows[0].name for stage, rows in found.worst.disagreements().items()}
+    drawn = found.worst.initial_weights.different if field.startswith("init.") else ()
+    apart = dict((*apart.items(), *(("initialisation", name) for name in drawn[:1])))
+    return [f"{stage} {name}" for stage, name in apart.items()]
+
+
+def _is_drawing(said: str) -> bool:
+    """True if the initial weights are all that differs: the same weights give the same numbers."""
+    return said.startswith("initialisation ") and ", " not in said
 
 
 def _said(config: Config) -> str:
