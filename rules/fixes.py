@@ -92,6 +92,8 @@ class _Mender:
         self.tried: dict[tuple[Mark, Fix], frozenset[FieldName] | None] = {}
         """What each fix that was tried leads to; None if it mends its finding."""
         self.tried_findings: set[Mark] = set()
+        self.linted: dict[tuple[str, str, bool], LintedTexts | None] = {}
+        """What lint finds in each changed text: several findings may have the same fix. None if it cannot be read."""
         self.runs = 0
         """Times that the changed text was linted."""
         settings = sum(len(side.config.settings) for side in subject.sides)
@@ -306,21 +308,31 @@ class _Mender:
 
     def _after(self, side: Side, fixes: Sequence[Diagnostic]) -> tuple[LintedTexts, Sequence[Diagnostic]] | None:
         """What lint finds after fixes of one file, and those that fit; None if none does, or it cannot be read."""
-        reread = self.subject.reread
-        texts, done = apply_fixes({side.source.name: side.source}, fixes)
-        if reread is None or not done:
+        name = side.source.name
+        texts, done = apply_fixes({name: side.source}, fixes)
+        if not done:
             return None
-        self.runs += 1
+        is_trial = all(entry.kind.severity != "info" for entry in done)
+        known = name, texts[name], is_trial
+        if known not in self.linted:
+            self.runs += 1
+            self.linted[known] = self._lint_changed(side, texts[name], is_trial=is_trial)
+        linted = self.linted[known]
+        return None if linted is None else (linted, done)
+
+    def _lint_changed(self, side: Side, text: str, *, is_trial: bool) -> LintedTexts | None:
+        """What lint finds if one file has another text; None if it cannot be read."""
+        if self.subject.reread is None:
+            return None
         try:
-            new = reread(side, texts[side.source.name])
+            new = self.subject.reread(side, text)
         except UnreadableError:
             return None
         sides = tuple(new if one is side else one for one in self.subject.sides)
         others = tuple(f"{self.subject.letter(one)}: " for one in self.subject.sides if one is not side)
         kept = {name: value for name, value in self.subject.worked_out.items() if name.startswith(others)}
-        is_trial = all(entry.kind.severity != "info" for entry in done)
         changed = self.subject._replace(sides=sides, worked_out=kept, reread=None, is_trial=is_trial)
-        return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]]), done
+        return LintedTexts(self.check_again(changed), [[one.recipe for one in changed.sides]])
 
 
 def apply_fixes(
