@@ -423,8 +423,10 @@ def test_the_source_trees_that_are_here_are_what_is_verified(accmap, book: Path)
     assert "/nowhere" not in action.line
 
 
-EVIDENCE = (b"", b"{}", b"[x] all\n")
-MORE_EVIDENCE = [pytest.param(content, marks=pytest.mark.slow) for content in (b"garbage\n", b"\x00" * 64)]
+EVIDENCE = (b"{}",)
+MORE_EVIDENCE = [
+    pytest.param(content, marks=pytest.mark.slow) for content in (b"", b"[x] all\n", b"garbage\n", b"\x00" * 64)
+]
 
 
 @pytest.mark.long

@@ -279,7 +279,8 @@ def test_lint_as_it_is_run(name: str, value: str, comment: str, form: str) -> No
 COMMANDS = [
     "show {script} --all", "show {yaml} --all", "show {yaml} --format json", "recipe {script}",
     "recipe {yaml} --format json", "diff {script} {yaml} --all", "diff {script} {yaml} --format json", "lr {script}",
-    "lr {script} --format csv", "lr {script} --format json", "lint {script} {yaml} --diff --unsafe --no-cache",
+    "lr {script} --format csv", "lr {script} --format json",
+    pytest.param("lint {script} {yaml} --diff --unsafe --no-cache", marks=pytest.mark.slow),
     "lint {script} {yaml} --statistics --no-cache", "pair {script} -d out --force",
     "convert {script} -o out.yaml --force",
     "explain {value}", "explain {value} --format json", "rules {value}", "show {value}", "{value}",
