@@ -45,7 +45,7 @@ def run(args: ConvertArgs) -> int:
     model_alone = _asks_for_model_alone(config, args)
     require_accepted(config, OF_NETWORK if model_alone else None)
     target = args.output or args.update
-    existing = None if args.update is None else _ExistingFile(args.update, args.reading)
+    existing = None if args.update is None else _ExistingFile(args.update, args.reading, only_shows=args.diff)
     if model_alone:
         translation, text = _translate_model(config, args)
         stops = network_refusals(config)
@@ -221,9 +221,10 @@ def _written_values(config: Config) -> dict[str, str]:
 class _ExistingFile:
     """A file that is there already and is brought to the translated run."""
 
-    def __init__(self, path: str, options: ReadOptions) -> None:
+    def __init__(self, path: str, options: ReadOptions, *, only_shows: bool) -> None:
         from ...schemas.reader import config_of
 
+        self.only_shows = only_shows
         self.path = path
         self.options = options
         self.source = read_input(path, None)
@@ -257,6 +258,9 @@ class _ExistingFile:
         removed = [f"{key} ({value})" for key, value in old.items() if key not in new]
         changed = [f"{key} ({value} -> {new[key]})" for key, value in old.items() if new.get(key, value) != value]
         added = [f"{key} ({value})" for key, value in new.items() if key not in old]
-        for said, keys in ((say.keys_removed, removed), (say.keys_changed, changed), (say.keys_added, added)):
+        sentences = (say.keys_removed, say.keys_changed, say.keys_added)
+        if self.only_shows:
+            sentences = (say.keys_to_remove, say.keys_to_change, say.keys_to_add)
+        for said, keys in zip(sentences, (removed, changed, added), strict=True):
             if keys:
                 yield said(path=self.path, keys=join_words(keys))

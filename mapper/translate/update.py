@@ -137,7 +137,8 @@ class Updater:
         size = options.world_size or _device_count(translation.recipe)
         plain = ReadOptions(world_size=size)
         if self.side == "megatron":
-            self.options = options._replace(world_size=size, megatron=self.version)
+            own = config.dialect if config.fork and config.framework_version == self.version else self.version
+            self.options = options._replace(world_size=size, megatron=own)
             plain = plain._replace(megatron=self.version)
         else:
             self.options = options._replace(world_size=size, mindformers=self.version, dialect=self.side)
@@ -157,11 +158,11 @@ class Updater:
         self.dropped: list[Refusal] = []
 
     def _kept_folders(self) -> frozenset[FieldName]:
-        """The fields of folders that the file names itself, and that the source has of another framework's run."""
+        """Folders of the file's own that a source of another framework does not set."""
         if self.translation.recipe.framework == self.config.framework:
             return frozenset()
         own = recipe_of(self.original)
-        return frozenset(name for name in WEIGHT_FOLDERS | OWN_OUTPUTS if own.value(name))
+        return OWN_OUTPUTS.union(name for name in WEIGHT_FOLDERS if own.value(name))
 
     def edits_for(self, fields: frozenset[FieldName], keys: frozenset[str], effort: int) -> list[Edit]:
         """Edits that bring some fields, and the rows that write some keys, to the translated run.

@@ -299,12 +299,26 @@ def test_an_update_is_shown_before_it_is_made(accmap, stale: Path) -> None:
     before = stale.read_text()
     answer = accmap("convert", "run.sh", "--update", "run.yaml", "--diff")
     assert answer.code == 0, answer.err
+    assert "run.yaml: would remove model.model_config.offset ([1, -1, 0, 0])" in answer.err
+    assert ": changed " not in answer.err
     assert "-    offset: [1, -1, 0, 0]\n" in answer.out
     assert "-  weight_decay: 0.2\n+  weight_decay: 0.1\n" in answer.out
     assert "written:" not in answer.err
     assert stale.read_text() == before
     accmap("convert", "run.sh", "--update", "run.yaml")
     assert stale.read_text() != before
+
+
+def test_an_update_of_a_forks_script_leaves_the_forks_arguments(accmap) -> None:
+    fork = "--use-fused-rmsnorm --use-fused-swiglu --tokenizer-name-or-path /tok "
+    script = (EXAMPLES / "qwen3_dense" / "megatron.sh").read_text("utf-8").replace("--bf16", f"{fork}--bf16")
+    assert accmap("convert", "run.sh", "-o", "run.yaml", files={"run.sh": script}).code in (0, 1)
+    path = Path("run.yaml")
+    path.write_text(path.read_text("utf-8").replace("rms_norm_eps: 1.0e-06", "rms_norm_eps: 1.0e-03"), "utf-8")
+    answer = accmap("convert", "run.yaml", "--update", "run.sh", "--diff")
+    told = [line for line in answer.err.splitlines() if line.startswith("run.sh: would ")]
+    assert told == ["run.sh: would change --norm-epsilon (1e-06 -> 0.001)"], answer.err
+    assert "use_fused" not in answer.err
 
 
 def test_there_is_no_diff_of_a_new_file(accmap, stale: Path) -> None:
