@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 from pathlib import Path
@@ -19,7 +20,11 @@ from accmap.cli.pages.verify_report import verify_document
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.border.file_input import read_text
 from accmap.schemas.config import ReadOptions
+from accmap.schemas.megatron.catalog import catalog
+from accmap.schemas.megatron.dialects import dialect_named, dialect_versions
 from accmap.schemas.reader import config_of
+from accmap.schemas.versions import versions_in
+from accmap.verifier.fork_flags_compiled import CHECKED
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.pair import _sizes_of  # pyright: ignore[reportPrivateUsage]
 from accmap.verifier.verdict import coverage
@@ -260,6 +265,17 @@ _FUSED = f"{_TURBO} --num-experts 8 --disable-bias-linear --turbo_sync_free_moe_
         ("mindspeed-llm-2.3", f"{_PACKS} --reset-attention-mask", {}),
         ("mindspeed-llm-2.3", "--spec mindspeed_llm.tasks.models.spec.qwen3_spec layer_spec --qk-layernorm", {}),
         ("mindspeed-llm-2.3", "--spec mindspeed_llm.tasks.models.spec.hunyuan_spec layer_spec", {"--spec": ""}),
+        ("mindspeed-llm-2.3", "--num-experts 8 --moe-router-load-balancing-type none --jit-compile --use-mc2", {}),
+        ("mindspeed-llm-2.2", "--num-experts 8 --moe-router-load-balancing-type sparsemixer_topk", {
+            "--moe-router-load-balancing-type": "only exists in",
+        }),
+        ("mindspeed-llm-2.2", "--num-experts 8 --moe-router-load-balancing-type group_limited_greedy", {
+            "--moe-router-load-balancing-type": "ranks groups by their best expert",
+        }),
+        ("mindspeed-llm-2.1", "--disable-gloo-group --use-mc2 --variable-seq-lengths", {"--use-mc2": "the code of"}),
+        ("mindspeed-llm-2.3", "--variable-seq-lengths --is-instruction-dataset", {
+            "--variable-seq-lengths": "the code of", "--is-instruction-dataset": "",
+        }),
         ("primus-26.5", f"{_TURBO} --log_avg_reset_interval 5", {}),
         ("primus-26.5", f"{_TURBO} --softmax-type learnable", {
             "--enable_primus_turbo": "the code of Primus 26.5", "--use_turbo_attention": "did not run the code of",
@@ -289,6 +305,20 @@ def test_a_flag_of_a_fork_is_named_unless_its_meaning_was_compared_with_the_fork
     assert list(found) == list(unchecked)
     for flag, part in unchecked.items():
         assert part in found[flag]
+
+
+def test_a_condition_on_a_fork_names_arguments_of_each_of_its_versions() -> None:
+    """A condition that reads another argument never holds."""
+    unknown: list[tuple[str, str, str]] = []
+    for name, rows in CHECKED.items():
+        for row in rows:
+            read = {node.id for node in ast.walk(ast.parse(row.get("when") or "0")) if isinstance(node, ast.Name)}
+            for version in versions_in(str(row["versions"]), dialect_versions(name)):
+                fork = dialect_named(f"{name}-{version}")
+                assert fork is not None
+                known = {*fork.own, *catalog(fork.base).by_dest, "raw", "launched"}
+                unknown += [(fork.name, row["arguments"], one) for one in read - known]
+    assert not unknown
 
 
 @pytest.mark.parametrize(

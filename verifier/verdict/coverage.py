@@ -18,7 +18,6 @@ from ...mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ...mapper.translate.translation import translate
 from ...mappings.keys_compiled import WHOLE_STEP_AT_ONCE
 from ...mappings.tables import field_named
-from ...schemas.config import explicit_of
 from ...schemas.diagnostic import ReadBackError, UnreadableError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.dialects import dialect_versions
@@ -307,8 +306,10 @@ def _unchecked_flags(config: Config, fork: Dialect) -> Iterator[Setting]:
     """Fork-specific flags in a launch for which accmap has no checked fact."""
     name = next((one for one in CHECKED if fork.name.startswith(f"{one}-")), "") if fork.file is None else ""
     facts, changed = _facts_of(name, fork), CHANGED.get(name, "").split()
-    for setting in explicit_of(config.settings):
-        if setting.key in fork.own or setting.key in changed:
+    for setting in config.settings.values():
+        # A row of the dialect may replace the value that the launch writes; the setting is then derived.
+        is_written = setting.origin == "explicit" or (setting.flag is not None and setting.raw is not None)
+        if is_written and (setting.key in fork.own or setting.key in changed):
             conditions = [when for arguments, when in facts if setting.key in arguments]
             if not any(not when or fork.holds(when, config.settings, config.launch) for when in conditions):
                 yield setting
