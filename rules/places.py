@@ -110,6 +110,8 @@ class Places:
         self._view: SettingsView | None = None
         self._without_effect: list[str] | None = None
         self._meant: dict[tuple[str, str], Setting] | None = None
+        self._below: dict[str, dict[str, Spot]] | None = None
+        """By section: the keys that the file gives in it."""
         self._odd: frozenset[Span | None] | None = None
         self.feeding: dict[FieldName, list[FieldName]] = {}
         """The fields that feed a computed quantity, as far as a rule has asked (`computed.feeding`)."""
@@ -256,9 +258,16 @@ class Places:
 
     def _settings_below(self, section: str) -> dict[str, Spot]:
         """The keys that the file gives in a section, which has no value of its own."""
-        prefix = f"{section}."
-        inside = (one for one in explicit_of(self.side.config.settings) if one.key.startswith(prefix))
-        return {one.key: Spot(one.key, one.span, one) for one in inside if one.span is not None}
+        if self._below is None:
+            self._below = {}
+            for one in explicit_of(self.side.config.settings):
+                if one.span is None:
+                    continue
+                above = one.key.rpartition(".")[0]
+                while above:
+                    self._below.setdefault(above, {})[one.key] = Spot(one.key, one.span, one)
+                    above = above.rpartition(".")[0]
+        return self._below.get(section, {})
 
     def key_span(self, key: str) -> Span:
         """Span of a key, or of the place for it."""

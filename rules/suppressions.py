@@ -152,9 +152,11 @@ _QUOTES = ("'", '"', "$'")
 
 
 def lines_inside(source: SourceText) -> frozenset[int]:
-    """The numbers of those lines, counted from 1."""
-    found = _of_yaml(source.text) if source.name.lower().endswith(_YAML) else _of_script(source.text)
-    return frozenset(found)
+    """The numbers, counted from 1, of the lines that continue a text; worked out once for a file."""
+    if source.lines_inside is None:
+        found = _of_yaml(source.text) if source.name.lower().endswith(_YAML) else _of_script(source.text)
+        source.lines_inside = frozenset(found)
+    return source.lines_inside
 
 
 def first_line(source: SourceText, line: int, inside: frozenset[int]) -> int:

@@ -39,7 +39,7 @@ class Span(NamedTuple):
 class SourceText:
     """A decoded file and the table that turns offsets into lines and columns."""
 
-    __slots__ = ("_starts", "encoding", "name", "strange", "text")
+    __slots__ = ("_starts", "encoding", "lines_inside", "name", "strange", "text")
 
     def __init__(self, name: str, text: str, encoding: str = "utf-8") -> None:
         self.name = name
@@ -48,6 +48,8 @@ class SourceText:
         """As Python names it; `utf-8-sig` for a text that began with a byte-order mark."""
         self.strange: tuple[int, int, Span] | None = None
         """Offset, value and place of the first byte that is not UTF-8, where the encoding was found by trying."""
+        self.lines_inside: frozenset[int] | None = None
+        """The lines in which no comment can stand, once they are known (`suppressions.py`): asked for each finding."""
         self._starts = _line_starts(text)
 
     def line(self, number: int) -> str:
