@@ -35,7 +35,7 @@ def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     answer = accmap("init")
     assert answer.code == 0
     assert "4 Megatron-LM scripts, 7 MindSpore Transformers YAMLs." in answer.out
-    assert "8 of 8 sizes equal; both names contain planted; the only script" in answer.out
+    assert "8 of 8 sizes are equal; both names contain planted; the only script" in answer.out
     assert "--yes" in answer.out
     assert not (folder / "accmap.toml").exists()
     answer = accmap("init", "--yes", "--profile", "train")
