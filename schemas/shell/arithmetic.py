@@ -146,15 +146,19 @@ class _Run:
         operator = self.peek()
         if target is not None and operator in _ASSIGNMENTS:
             self.at += 1
-            found = self.assignment()
             name, index = target
+            # The value before what follows: in `X += X++` it is the one that X has had.
+            before = self.owner.variable(name, index) if self.live and operator != "=" else 0
+            found = self.assignment()
             if operator != "=":
-                found = self._operate(operator[:-1], self.owner.variable(name, index) if self.live else 0, found)
+                found = self._operate(operator[:-1], before, found)
             if self.live:
                 self.owner.write(name, index, found)
         else:
             self.at = start
             found = self.ternary()
+            if self.peek() in _ASSIGNMENTS:
+                raise ExpressionError(say.syntax_error())
         self.depth -= 1
         return found
 

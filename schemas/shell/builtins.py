@@ -194,7 +194,9 @@ def _by_format(specification: str, string: str) -> str | None:
     if specification == "%b":
         return _decode_escapes(string)
     if specification == "%q":
-        return string if re.fullmatch(r"[\w./:=@%+,-]+", string) else shell_quoted(string)
+        if not string or not string.isprintable():
+            return shell_quoted(string)
+        return re.sub(r"[ |&;()<>!{}*\[\]?^$`\"'\\,]|^[~#]|(?<=[:=])~", r"\\\g<0>", string)
     return None
 
 
@@ -334,8 +336,8 @@ class _Declaration:
     def one(self, name: str, assignment: Assignment | None) -> None:
         """Declare a variable with its value."""
         shell, flags, state = self.shell, self.flags, self.shell.state
-        if self._names_no_variable():
-            return
+        if self._names_no_variable() or (self.command == "local" and not state.frames):
+            return  # bash refuses `local` outside of a function
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
         value = None if assignment is None else assignment.value
         target = shell.text(value) if refers and isinstance(value, Word) else None

@@ -19,9 +19,11 @@ from .text import (
     doubt_of,
     hole,
     is_loose,
+    lower_case,
     plain,
     string_of,
     unknown_text,
+    upper_case,
     with_expansion,
 )
 from .variables import Variables, reference, why
@@ -935,7 +937,7 @@ class Expander(Variables):
             return None if change is None else change(string)
         if part.form == "*":
             return None
-        recase = str.upper if part.form[0] == "^" else str.lower
+        recase = upper_case if part.form[0] == "^" else lower_case
         parts = self.pattern_parts(part.operand)
         expression = pattern.compile_bounded(pattern.to_regex(parts, extended=self.has_extglob) or ".", "a")
         limit = len(string) if len(part.form) == 2 else 1
@@ -945,14 +947,25 @@ class Expander(Variables):
 
 
 def shell_quoted(string: str) -> str:
-    """Text in single quotes, as `${X@Q}` produces."""
-    return "'" + string.replace("'", "'\\''") + "'"
+    """Text in quotes, as `${X@Q}` produces: single ones, or `$'…'` if a character is not printable."""
+    if string.isprintable():
+        return "'" + string.replace("'", "'\\''") + "'"
+    return "$'" + "".join([_ESCAPED.get(char) or _octal(char) for char in string]) + "'"
+
+
+_ESCAPED = {char: f"\\{letter}" for char, letter in zip("\a\b\x1b\f\n\r\t\v\\'", "abEfnrtv\\'", strict=True)}
+
+
+def _octal(char: str) -> str:
+    return (
+        char if char.isprintable() else "".join([f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape")])
+    )
 
 
 _CHANGES: dict[str, Callable[[str], str]] = {
-    "U": str.upper,
-    "L": str.lower,
-    "u": lambda string: string[:1].upper() + string[1:],
+    "U": upper_case,
+    "L": lower_case,
+    "u": lambda string: upper_case(string[:1]) + string[1:],
     "Q": shell_quoted,
 }
 

@@ -1021,6 +1021,9 @@ class Parser:
                 between = not between
                 self._keep(parts)
                 continue
+            if in_double and self.text.startswith("${", self.at):
+                parts.append(self._dollar(in_double=True))
+                continue
             if in_double and char == "\\":
                 following = self.text[self.at + 1 : self.at + 2]
                 if following == "\n":

@@ -255,3 +255,19 @@ class Code:
 
 
 UNKNOWN_LETTER = "\U0010fffd"
+
+
+def upper_case(string: str) -> str:
+    """Each character in upper case by itself, as bash does it: of `ß` Python makes two."""
+    upper = string.upper()
+    return upper if len(upper) == len(string) else "".join([_same_length(char, char.upper()) for char in string])
+
+
+def lower_case(string: str) -> str:
+    """Each character in lower case by itself."""
+    lower = string.lower()
+    return lower if len(lower) == len(string) else "".join([_same_length(char, char.lower()) for char in string])
+
+
+def _same_length(char: str, changed: str) -> str:
+    return changed if len(changed) == 1 else char

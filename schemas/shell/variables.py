@@ -9,7 +9,7 @@ from .scanner import is_name
 from .session import Discard, ExhaustedError, Exit, ExpressionError, Session, UndecidedError
 from .state import Variable, joined_variable
 from .syntax import Bare, Word
-from .text import Doubt, Piece, display, hole, is_loose, plain, string_of, unknown_text
+from .text import Doubt, Piece, display, hole, is_loose, lower_case, plain, string_of, unknown_text, upper_case
 
 if TYPE_CHECKING:
     from .arithmetic import Evaluator
@@ -362,7 +362,11 @@ class Variables(Session):
         if variable.integer:
             return self._as_integer(value, place)
         string = string_of(value) if variable.case else None
-        return value if string is None else plain(string.upper() if variable.case == "u" else string.lower(), place)
+        return (
+            value
+            if string is None
+            else plain(upper_case(string) if variable.case == "u" else lower_case(string), place)
+        )
 
     def _as_integer(self, value: Text, place: Place) -> Text:
         """Value evaluated as arithmetic, for variables declared with `-i`."""

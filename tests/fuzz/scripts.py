@@ -48,8 +48,8 @@ class Script:
             return self.quoted()
         return self.pick(
             self.quoted, self.quoted,
-            lambda: self.expansion(depth), lambda: f'"{self.expansion(depth)}"',
-            lambda: f'"{self.inner()}{self.expansion(depth)}{self.inner()}"',
+            lambda: self.expansion(depth), lambda: f'"{self.in_double(depth)}"',
+            lambda: f'"{self.inner()}{self.in_double(depth)}{self.inner()}"',
             lambda: self.word(depth - 1) + self.word(depth - 1),
             lambda: self.substitution(depth), lambda: f'"{self.substitution(depth)}"',
             lambda: f"$(({self.arithmetic(depth)}))",
@@ -66,6 +66,10 @@ class Script:
             "\\101", "\\u00e9")) + "'",
             lambda: self.chance.choice(("1", "x", "ab", "--seed", "k=v", "a/b", "2.5")),
         )  # fmt: skip
+
+    def in_double(self, depth: int) -> str:
+        """An expansion in double quotes, where bash itself does not always find the end of `$'…'`."""
+        return self.expansion(depth).replace("$'", "'")
 
     def inner(self) -> str:
         return self.chance.choice(("", "x", " ", "a b", "--", "/", "\\\\", "\\$", "'"))
@@ -85,7 +89,7 @@ class Script:
             f"${{{name}/#{pattern}/z}}", f"${{{name}/%{pattern}/z}}", f"${{{name}: {number}}}",
             f"${{{name}:{abs(number)}:{self.chance.randrange(3)}}}", f"${{{name}^}}", f"${{{name}^^}}", f"${{{name},}}",
             f"${{{name},,}}", f"${{!{name}}}", f"${{{array}[@]}}", f"${{{array}[*]}}", f"${{{array}[{abs(number)}]}}",
-            f"${{#{array}[@]}}", f"${{{array}[@]:1}}", f"${{{array}[-1]}}", f"${{{array}[@]/#/-}}", f"${{!{array}[@]}}",
+            f"${{#{array}[@]}}", f"${{{array}[@]:1}}", f"${{{array}[@]/#/-}}", f"${{!{array}[@]}}",
             "$#", "$@", "$*", "$1", "${2:-none}", "${@:2}", f"${{{name}@Q}}", f"${{{name}:-${{{self.name()}}}}}",
         ))  # fmt: skip
 
@@ -96,7 +100,6 @@ class Script:
             f"printf '%s-%s\\n' {self.word(depth - 1)} x y z", f"echo -n {self.word(depth - 1)}",
             f"echo -e {self.quoted()}",
             f"for q in {self.word(depth - 1)} 2; do echo $q; done",
-            f"expr {self.chance.randrange(9)} + {self.chance.randrange(9)}",
             f"seq {self.chance.randrange(1, 4)}", "basename /a/b.sh .sh", "dirname /a/b/c", "true", "echo $#",
             f"echo {self.quoted()} | tr a-z A-Z", f"echo {self.quoted()} | cut -d' ' -f1",
             f"echo {self.quoted()} | sed 's/a/X/g'",
@@ -134,7 +137,7 @@ class Script:
             *simple, self.heredoc,
             lambda: self.choice(depth), lambda: self.loop(depth), lambda: self.case(depth),
             lambda: self.function(depth),
-            lambda: f"{{ {self.statement(depth - 1)}\n}}", lambda: f"({self.statement(depth - 1)}\n)",
+            lambda: f"{{ {self.statement(depth - 1)}\n}}", lambda: f"( {self.statement(depth - 1)}\n)",
             lambda: f"{self.condition()} {self.chance.choice(('&&', '||'))} {{ {self.statement(depth - 1)}\n}}",
             self.launch,
         )  # fmt: skip
