@@ -43,7 +43,7 @@ def test_a_mistyped_command_is_answered_with_the_nearest(accmap) -> None:
     [
         ("empty.sh", b"", "empty"),
         ("blank.yaml", b" \n\n", "empty"),
-        ("nul.sh", b"#!/bin/bash\n\0\0", "Byte 12 is NUL"),
+        ("nul.sh", b"#!/bin/bash\n\0\0", "Byte 12 is a NUL character"),
         ("latin.yaml", "model:\n  x: caf\xe9\n".encode("latin-1"), "Byte 15 (0xe9) is not UTF-8"),
         ("bom.yaml", b"\xef\xbb\xbfa: \xff", "Byte 6 (0xff) is not UTF-8"),
     ],
