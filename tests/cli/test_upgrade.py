@@ -243,6 +243,16 @@ def test_the_fate_of_each_key_is_reported(accmap, old: Path, line: str, words: t
     assert any(one.startswith(line) for one in answer.err.splitlines()), answer.err
 
 
+@pytest.mark.parametrize(("version", "is_refused"), [("1.5.0", False), ("1.6.0", True)])
+def test_an_optimizer_that_1_6_removed(accmap, old: Path, version: str, *, is_refused: bool) -> None:
+    """core/optim/build_optim.py of 1.5.0 registers it as a subclass of nn.AdamWeightDecay; 1.6.0 does not."""
+    (old.parent / "mindformers").mkdir()
+    (old.parent / "mindformers" / "__init__.py").write_text(f'__version__ = "{version}"\n', encoding="utf-8")
+    old.write_text(STATIC.replace("type: AdamW\n", "type: FP32StateAdamWeightDecay\n"), encoding="utf-8")
+    codes = {one["code"] for one in json.loads(accmap("lint", "old.yaml", "--format", "json").out)["diagnostics"]}
+    assert ("MAP071" in codes) == is_refused
+
+
 def test_check_writes_nothing_and_reports_what_would_be_lost(accmap, old: Path) -> None:
     assert accmap("upgrade", "old.yaml", "--check").code == 0
     old.write_text(LOSING, encoding="utf-8")
