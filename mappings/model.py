@@ -115,7 +115,8 @@ class Side(SideKeys):
     value: Any = None
     """Lenses `default`, `always`, `neutral`, `unless`, `unread`: the value that the lens speaks of."""
     values: Names = None
-    """Lens `enum`: by the side's word, the recipe's value."""
+    """Lens `enum`: by the side's word, the recipe's value. Lens `moment_dtype`: the classes that store moments in the
+    type of the weights."""
     nearest: Names = None
     """Lens `enum`: by the recipe's value, the word that is written if `values` has none for it."""
     read_where: dict[FieldName, bool] | SkipJsonSchema[None] = None

@@ -606,6 +606,17 @@ LENSES = {
 }
 
 
+def _moment_get(values: Values, scope: Scope) -> Values:
+    """Type of the optimizer's moments: float32, but the type of the weights for the classes that the row names."""
+    dtype, kind = values
+    return (dtype_name(dtype) if kind in (entries(scope.options.get("values")) or {}) else "float32",)
+
+
+def _moment_put(_values: Values, _scope: Scope) -> Written:
+    """No key sets it: the weights' type and the class belong to other rows."""
+    return OMIT, OMIT
+
+
 _DYNAMIC_INITIAL = 2.0**32
 _DYNAMIC_WINDOW = 1000
 
@@ -723,6 +734,7 @@ def _norm_limit_put(values: Values, _scope: Scope) -> Written:
 
 NUMERIC_LENSES = {
     "dtype_flags": Lens(_flags_get, _flags_put),
+    "moment_dtype": Lens(_moment_get, _moment_put),
     "accumulate_in_fp32": Lens(_accumulate_get, _accumulate_put, ((0,),)),
     "loss_scale": Lens(_loss_scale_get, _loss_scale_put, ((0, 1), (1, 2), (3,))),
     "scale_sense": Lens(_sense_get, _sense_put),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from accmap.mapper.differences import differences
+from accmap.mapper.preconditions import refusals_of_text
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import vocabulary
 from accmap.mapper.translate.model_file import model_file
@@ -100,3 +101,12 @@ def test_what_the_table_names_there_is() -> None:
         for _, expression in rows:
             with contextlib.suppress(UndecidedError, TypeError, ValueError, ArithmeticError):
                 expression(Asked())
+
+
+def test_learned_positions_run_in_the_static_graph() -> None:
+    model = read("config.json", json.dumps({**CASES["gpt2"], "transformers_version": "4.57.1"}))
+    made = translate(model, "mindformers", "1.9", "static", None)
+    assert "use_eod_reset: True" in text_of(made, comments=False)
+    assert refusals_of_text(made, text_of(made, comments=False)) == ()
+    named = [row for row in made.rows if row.field == "data.document_positions"]
+    assert [(row.status, "use_eod_reset: True" in row.en) for row in named] == [("conditional", True)]

@@ -91,6 +91,23 @@ def test_megatron(script: Recipe, field: str, value: object, origin: str) -> Non
     assert (script.fields[field].value, script.fields[field].origin) == (value, origin)
 
 
+# What the trainer and the optimizer of the static graph store follows the weights, in part by the optimizer's class.
+@pytest.mark.parametrize(
+    ("optimizer", "version", "expected"),
+    [
+        ("AdamW", "1.9", ["bfloat16", "float32", "float32"]),
+        ("Muon", "1.9", ["bfloat16", "bfloat16", "bfloat16"]),
+        ("Came", "2.1", ["bfloat16", "bfloat16", "bfloat16"]),
+    ],
+)
+def test_what_is_stored_beside_bfloat16_weights(optimizer: str, version: str, expected: list[str]) -> None:
+    text = YAML.replace("num_heads: 16,", "params_dtype: bfloat16,").replace("type: AdamW", f"type: {optimizer}")
+    recipe = read(text, "run.yaml", mindformers=version)
+    fields = ("precision.main_grads_dtype", "precision.exp_avg_dtype", "precision.exp_avg_sq_dtype")
+    assert [recipe.value(field) for field in fields] == expected
+    assert read(YAML, "run.yaml", mindformers=version).value("precision.main_grads_dtype") == "float32"
+
+
 @pytest.mark.parametrize(
     ("field", "value", "origin"),
     [
