@@ -352,12 +352,12 @@ def _quantity_lines(language: Language) -> Iterator[str]:
 
 
 def _coverage_lines(language: Language) -> Iterator[str]:
-    """Table lines with the number of fields that are proved, not proved and without a setting, by pair of versions."""
+    """Table lines that count the fields by pair of versions: proved, not proved, without a setting, not run."""
     fields = [field for row in table().rows for field in numeric_fields(row)]
     for pair in pairs_run():
         unproved = [state for field in fields if (state := unproved_state(field, pair)) is not None]
-        unset = sum(state.is_without_setting for state in unproved)
-        counts = (len(fields) - len(unproved), len(unproved) - unset, unset)
+        unset, left = sum(one.is_without_setting for one in unproved), sum(not one.was_run for one in unproved)
+        counts = (len(fields) - len(unproved), len(unproved) - unset - left, unset, left)
         yield f"| {pair_text(pair, language)} | {' | '.join(map(str, counts))} |"
 
 

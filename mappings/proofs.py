@@ -58,6 +58,8 @@ class Unproved(NamedTuple):
     zh: str
     is_without_setting: bool = False
     """True if neither framework of the pair has a setting for the field."""
+    was_run: bool = True
+    """False if nothing is known of the row as it is now."""
 
 
 def proofs_of(field: str) -> tuple[Proof, ...]:
@@ -78,8 +80,8 @@ def unproved_state(field: str, pair: Pair) -> Unproved | None:
     """The reason why a field is not proved in a pair; None if it is."""
     if any(pair in one.pairs for one in proofs_of(field)):
         return None
-    lapsed = Unproved((pair,), *say.row_changed().both())
-    return next((one for one in unproved_reasons(field) if pair in one.pairs), lapsed)
+    not_run = Unproved((pair,), *say.not_run().both(), was_run=False)
+    return next((one for one in unproved_reasons(field) if pair in one.pairs), not_run)
 
 
 def pairs_run() -> list[Pair]:

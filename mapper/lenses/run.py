@@ -410,9 +410,9 @@ def _learned_positions_get(values: Values, scope: Scope) -> Values:
     return (bool(values[0]) and _has_learned_positions(scope),)
 
 
-def _learned_positions_put(values: Values, _scope: Scope) -> Written:
-    """No key: the written side has none for it."""
-    return (OMIT,) * len(values)
+def _learned_positions_put(values: Values, scope: Scope) -> Written:
+    """The flag that makes learned positions restart; `data.reset_position_ids` has it of other runs."""
+    return (True if values[0] is True and _has_learned_positions(scope) else OMIT,)
 
 
 def _positions_get(values: Values, scope: Scope) -> Values:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 sys.path.insert(0, str(Path(__file__).parent / "proving"))
 
 from judging import Judge, numeric_fields
-from recording import CENTRE, DYNAMIC, STAR, Journal, changed_since, digests, lapsed, summary, write_proofs
+from recording import CENTRE, DYNAMIC, STAR, Journal, changed_since, digests, not_asked, summary, write_proofs
 from remembering import RememberingWorkers
 
 from accmap.mappings.tables import table
@@ -82,8 +82,8 @@ def main(words: Sequence[str] | None = None) -> int:
         fails += summary(versions, rows, journal)
     if asked.write:
         write_proofs(asked.journal)
-    for field, pairs in lapsed().items():
-        print(f"{field}: lapsed, its row has changed since it was asked in {', '.join(pairs)}")
+    for pair, fields in not_asked(rows).items() if asked.report else ():
+        print(f"{pair}: {len(fields)} rows to ask: {', '.join(fields)}")
     return 1 if fails else 0
 
 

@@ -136,14 +136,12 @@ def _rows() -> dict[str, str]:
     return {field: row.fields[0] for row in table().rows for field in row.fields}
 
 
-def lapsed() -> dict[str, list[str]]:
-    """The fields whose row has changed since the models were asked, with the pairs that said something of it."""
-    marks, row_of = digests(), _rows()
-    written: dict[str, Any] = load_table(PROOFS.read_text("utf-8"))["fields"]
+def not_asked(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The first fields of rows that have no answer since they last changed, by pair of versions."""
     return {
-        field: list(dict.fromkeys(pair for said in _answers(entry) for pair in said["pairs"]))
-        for field, entry in written.items()
-        if marks.get(row_of.get(field, "")) != entry["digest"]
+        str(versions): [row.fields[0] for row in rows if row.fields[0] not in known]
+        for versions in STAR
+        if (known := standing(versions))
     }
 
 
