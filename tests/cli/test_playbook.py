@@ -287,7 +287,7 @@ def test_first_steps_are_not_passed_for_nothing(accmap, book: Path) -> None:
 SOURCE = ("pair/megatron.sh", "pair/mindformers.yaml", "-d", "book")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_second_run_reads_the_settings(accmap, book: Path) -> None:
     os.chdir(book.parent)
     settings = book / "playbook.toml"
@@ -449,7 +449,7 @@ def test_no_check_passes_without_its_evidence(accmap, first_answer: str, book: P
     }
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_side_that_was_written_here_makes_nothing_old(accmap, tmp_path: Path) -> None:
     copytree(EXAMPLES / "qwen3_dense", tmp_path / "pair")
     for _ in range(2):

@@ -250,7 +250,14 @@ def prepared(bench: Path, words: list[str]) -> list[str]:
 
 
 @pytest.mark.table(4)
-@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in NOT_IN_PROCESS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] * name.startswith("playbook"))  # test_playbook.py has its own pair
+        for name in EXAMPLES
+        if name not in NOT_IN_PROCESS
+    ],
+)
 def test_examples_of_help_pages_run(accmap, bench: Path, name: str) -> None:
     for line in EXAMPLES[name]:
         words = prepared(bench, words_of(line)[1:])

@@ -31,7 +31,7 @@ def nested(path: Path, **options: Any) -> dict[str, Any]:
     return found
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @example(content={}, inner={"": 0.0}, chunk=1, indent=None, ascii=False)
 @example(content={"a": 1e-7}, inner={"": -2.5e300}, chunk=1, indent=None, ascii=False)
 @given(

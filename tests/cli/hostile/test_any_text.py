@@ -56,14 +56,14 @@ def answers_in_a_sentence_and_twice_alike(name: str, text: str, *words: str) -> 
     assert shown(name, text, *words) == (code, answer)
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(st.lists(st.sampled_from(SHELL), max_size=60), st.booleans())
 def test_pieces_of_a_script(pieces: list[str], unset_empty: bool) -> None:
     text = "#!/bin/bash\n" + " ".join(pieces).replace(" \n ", "\n")
     answers_in_a_sentence_and_twice_alike("x.sh", text, *(["--unset-empty"] if unset_empty else []))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     st.sampled_from([(name, head) for name, heads in HEADS.items() for head in heads]),
     st.one_of(st.lists(st.sampled_from(ARGUMENTS), max_size=14).map("".join), st.text(max_size=60)),

@@ -244,7 +244,7 @@ def _check_markdown(out: str, place: Place) -> None:
     assert all(re.fullmatch(r"[\w.-]+", code) or any(code.startswith(name) for name in places) for code in codes), codes
 
 
-@settings(quick, max_examples=10)
+@settings(quick, max_examples=5)
 @given(names, in_files, in_files)
 def test_every_form_of_lint(name: str, value: str, comment: str) -> None:
     from accmap.cli.commands.lint import render

@@ -302,7 +302,7 @@ NUMBER = re.compile(r"[\d.E+-]*\d")
 """What fills a field of a line, or ends in one."""
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(st.data())
 def test_lines_of_one_shape_give_what_the_pattern_finds(data: st.DataObject) -> None:
     """A chunk that is split at its separators gives what is found line by line; else it is left to the pattern."""

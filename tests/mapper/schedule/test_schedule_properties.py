@@ -114,7 +114,7 @@ def brute_force(a: Curve, b: Curve, steps: int, size: float) -> tuple[int | None
     return next((step for step, found in enumerate(ideal) if found > size), None), max(ideal), rounded
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(SCHEDULES, SCHEDULES, st.integers(1, 300))
 def test_comparison_agrees_with_brute_force(one: Schedule, other: Schedule, steps: int) -> None:
     a, b = one.learning_rate, other.learning_rate
