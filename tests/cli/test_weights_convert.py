@@ -56,7 +56,7 @@ def test_a_page_in_both_languages(accmap: Callable[..., Any], files: Any, tmp_pa
     ]
     again = accmap("weights", "convert", "run", "-o", "out", "--config", config, "--resume", "--lang", "zh")
     assert again.code == 0
-    assert "其中 1 个文件此前已写好" in again.out
+    assert "其中 1 个文件此前已写出" in again.out
 
 
 def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
