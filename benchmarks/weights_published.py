@@ -5,7 +5,7 @@
 The checkpoint has one dense layer, one with experts and one of multi-token prediction, in FP8 with a scale for each
 block of 128×128, and random numbers: 13.6 GB with 64 experts. accmap converts it to Megatron-LM's distributed form and
 to both graphs of MindSpore Transformers, a part of the files at a time. Each part is compared bit by bit and then
-removed, so that the disk needs room for the checkpoint and one part.
+removed, so that the disk needs room for the checkpoint and one part. Every file has a line of its own.
 Formula: deepseek-ai/DeepSeek-V3 `inference/kernel.py:weight_dequant`, `inference/fp8_cast_bf16.py`.
 """
 
@@ -237,7 +237,13 @@ def check_target(place: Path, target: str, given: argparse.Namespace, published:
             return False
         for path in sorted((place / target).rglob("*.safetensors" if framework == "mindformers" else "*.distcp")):
             size += path.stat().st_size
-            results |= compare(path)
+            compared = dict(compare(path))
+            wrong = [name for name, same in compared.items() if not same]
+            print(
+                f"  {path.name}: {path.stat().st_size / 1e9:.2f} GB, {len(compared)} tensors, differ: {wrong}",
+                flush=True,
+            )
+            results |= compared
             path.unlink()
     wrong = [name for name, same in results.items() if not same]
     print(

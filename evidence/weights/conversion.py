@@ -425,7 +425,7 @@ def plan_conversion(request: Request, configs: Sequence[Config], options: ReadOp
     model = checkpoint.model(view)
     _check_complete(request.checkpoint, model, wanted, source, gathered)
     table = WeightTable(goal.layout)
-    adam = _adam_state(request, checkpoint, view, table, target) if request.optimizer else None
+    adam = _adam_state(request, checkpoint, model, view, table) if request.optimizer else None
     run = None if adam is None or target != "megatron" else _resumed_run(request, checkpoint, goal, adam)
     held = model.weights if adam is None else {**model.weights, **adam.masters}
     fit = partial(_with_vocabulary, goal=goal, there=there, target=target, request=request)
@@ -474,17 +474,21 @@ class _Maker(NamedTuple):
     run: ResumedRun | None
 
 
-def _adam_state(
-    request: Request, checkpoint: Checkpoint, view: View, table: WeightTable, target: Framework
-) -> AdamState:
+def _adam_state(request: Request, checkpoint: Checkpoint, model: Model, view: View, table: WeightTable) -> AdamState:
     """The state of Adam for every trained weight; RefusedError if there is none that can be converted."""
+    target = request.to or partner(checkpoint.framework)
     if target == "huggingface":
         raise RefusedError(
             problem(say.adam_target(path=request.checkpoint, why=say.adam_transformers()), request.checkpoint)
         )
     state = checkpoint.adam_state(view)
     if state is None:
-        raise RefusedError(problem(say.no_adam_state(path=request.checkpoint), request.checkpoint))
+        held = [amount for what, amount in model.beside.items() if what.anew]
+        why = checkpoint.explain_adam() if held else say.adam_absent()
+        size = amount_text(sum(amount.size for amount in held))
+        count = sum(amount.tensors for amount in held)
+        said = say.no_adam_state(path=request.checkpoint, tensors=count, size=size, why=why)
+        raise RefusedError(problem(said, request.checkpoint))
     shapes = view.wanted or {}
     trained = _trained_names(shapes, table)
     for held in (state.averages, state.squares):
@@ -712,13 +716,14 @@ def _megatron_units(maker: _Maker) -> Iterator[Unit]:
     folder = _megatron_folder(run)
     kinds = {} if run is None or maker.adam is None else states_of(run, maker.adam)
     arguments = _arguments(side, weights, request, run)
+    gated = maker.goal.layout.gated
     if request.ckpt_format == "torch_dist":
         common = {"args": arguments, "checkpoint_version": 3.0, "iteration": iteration}
-        states = None if run is None else distributed_states(weights, build, run, kinds)
+        states = None if run is None else distributed_states(weights, build, run, kinds, gated=gated)
         common |= {} if run is None else distributed_optimizer(run, kinds[AVERAGES])
         yield from distributed_units(folder, weights, build, request.shard_bytes, common, states)
         return
-    ranks, gated = request.ranks, maker.goal.layout.gated
+    ranks = request.ranks
     held_by = {kind: ranks_of(held, ranks, build, gated=gated) for kind, held in kinds.items()}
     for rank, models in ranks_of(weights, ranks, build, gated=gated):
         place = f"{folder}/{rank_folder(rank, pipeline=ranks.pipeline > 1, expert=ranks.expert > 1)}/{SHARD}"

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
 
     from ...mapper.weights import Beside, HuggingfaceParts, Layout
     from ...schemas.config import Config
+    from ...schemas.message import Words
     from .model import Found, View
     from .weight import Shape, Weight
 
@@ -140,6 +141,9 @@ class HuggingFaceFiles:
 
     def adam_state(self, view: View) -> None:
         del view
+
+    def explain_adam(self) -> Words:
+        return say.adam_absent()
 
     def model(self, view: View) -> Model:
         """Weights of the folder under Megatron-Core's names, with tensors that have no place there."""

@@ -18,7 +18,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from ...mapper.weights import WeightTable, beside_the_weights, canonical, expert_of, global_names, layer_of
+from ...mapper.weights import WeightTable, beside_the_weights, canonical, expert_of, global_names, layer_of, split_of
 from ...schemas.fast_records import NamedTuple
 from ..bounded_files import bytes_of
 from .checkpoint_pickle import Pieces, Places, Record, read_pickle
@@ -49,12 +49,14 @@ from .weight import (
     raise_garbled,
     raise_unreadable,
     reshape_weight,
+    rows_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from ...mapper.weights import Beside
+    from ...schemas.message import Words
     from .megatron_optimizer import ResumedRun
     from .megatron_torch import Build
     from .model import Found
@@ -147,12 +149,18 @@ class MegatronDist:
                 self._states.setdefault(state["kind"], {})[state["name"]] = name, entry
             what = beside_the_weights("megatron", name)
             if what is not None:
-                size = entry.get("size")
-                width = 0 if size is None else STORED[_dtype_of(entry.get("properties"))][1]
-                count(self._amounts_beside, what, prod(size or ()) * width)
+                count(self._amounts_beside, what, self._size_beside(name, entry, is_pickled_counted=what.anew))
                 continue
             if entry.get("chunks") is not None:
                 yield name, self._read_scattered(name, name, entry)
+
+    def _size_beside(self, name: str, entry: Any, *, is_pickled_counted: bool) -> int:
+        """The bytes of something that is not a weight; those of pickled objects only if they are asked for."""
+        size = entry.get("size")
+        if size is not None:
+            return prod(size) * STORED[_dtype_of(entry.get("properties"))][1]
+        places = self._places.get((name, None)) if is_pickled_counted else None
+        return 0 if places is None else sum(places[row][2] for row in range(len(places)))
 
     def _read_scattered(self, name: str, key: str, entry: Any) -> Scattered:
         """A parameter whose pieces stand under a key."""
@@ -218,6 +226,9 @@ class MegatronDist:
         self._check_places(lambda name: _STATE.fullmatch(name) is not None)
         kinds = {kind: self._named_states(kind, view) for kind in self._states}
         return AdamState(step, kinds[AVERAGES], kinds[SQUARES], kinds.get(MASTERS, {}))
+
+    def explain_adam(self) -> Words:
+        return say.adam_without_step() if self._states else say.adam_buffers_dist()
 
     def _named_states(self, kind: str, view: View) -> dict[str, Weight]:
         """One kind of state by the weights' names."""
@@ -333,36 +344,39 @@ class _PlacedWeight(NamedTuple):
     stacked: tuple[tuple[int, int], ...]
     """Its place among the layers and the experts, and how many of them there are."""
     weight: Weight
-    is_flat: bool = False
-    """It is stored as one row of numbers."""
+    flat: tuple[int, int] | None = None
+    """If it is stored as one row of numbers: which part of the parameter's rows it holds, and of how many."""
     file: int = 0
     start: int = 0
     length: int = 0
 
     @property
-    def _stored(self) -> Shape:
-        """The shape that its own axes are stored in: `[1, 1, x * y]` for a flat one."""
-        shape = self.weight.shape
-        return (*(1 for _ in shape), prod(shape)) if self.is_flat else shape
-
-    @property
     def offsets(self) -> Shape:
-        return (*(at for at, _ in self.stacked), *(0 for _ in self._stored))
+        places = tuple(at for at, _ in self.stacked)
+        zeros = (0,) * len(self.weight.shape)
+        return (*places, *zeros) if self.flat is None else (*places, self.flat[0], *zeros)
 
     @property
     def shape(self) -> Shape:
         """Its own shape within the whole parameter."""
-        return (*(1 for _ in self.stacked), *self._stored)
+        ones = (1,) * len(self.stacked)
+        shape = self.weight.shape
+        return (*ones, *shape) if self.flat is None else (*ones, *(1 for _ in shape), prod(shape))
 
     @property
     def whole(self) -> Shape:
-        """The shape of the whole parameter."""
-        return (*(count for _, count in self.stacked), *self._stored)
+        """The shape of the whole parameter: `[X / x, Y / y, x * y]` if it is stored in rows of pieces `[x, y]`."""
+        counts = tuple(count for _, count in self.stacked)
+        rows, *others = self.weight.shape
+        if self.flat is None:
+            return (*counts, rows, *others)
+        return (*counts, self.flat[1], *(1 for _ in others), prod(self.weight.shape))
 
     @property
     def meant(self) -> Shape:
         """The shape of the whole parameter in the model."""
-        return (*(count for _, count in self.stacked), *self.weight.shape)
+        parts = 1 if self.flat is None else self.flat[1]
+        return (*(count for _, count in self.stacked), parts * self.weight.shape[0], *self.weight.shape[1:])
 
 
 def distributed_units(
@@ -408,16 +422,29 @@ def distributed_units(
 
 
 def distributed_states(
-    weights: Mapping[str, Weight], build: Build, run: ResumedRun, kinds: Mapping[str, Mapping[str, Weight]]
+    weights: Mapping[str, Weight],
+    build: Build,
+    run: ResumedRun,
+    kinds: Mapping[str, Mapping[str, Weight]],
+    *,
+    gated: bool,
 ) -> dict[str, _PlacedWeight]:
-    """The optimizer's state of each weight with its place, by a name of its own."""
+    """The optimizer's state of each weight with its place, by a name of its own.
+
+    Gate and up rows are pieces of their own in the flat form: its loader takes no piece for two of the model's.
+    """
     keys = _keys(weights, build)
     found: dict[str, _PlacedWeight] = {}
     for kind, held in kinds.items():
         for name, weight in held.items():
             key, stacked = keys[name]
             state = distributed_state_key(run, kind, key, name)
-            found[f"optimizer.state.{kind}.{name}"] = _PlacedWeight(state, stacked, weight, run.is_flat)
+            parts = 2 if gated and run.is_flat and split_of(name) == "gated" else 1
+            rows = weight.shape[0] // parts
+            for part in range(parts):
+                piece = weight if parts == 1 else rows_of(weight, part * rows, (part + 1) * rows)
+                place = _PlacedWeight(state, stacked, piece, (part, parts) if run.is_flat else None)
+                found[f"optimizer.state.{kind}.{name}.{part}"] = place
     return found
 
 
@@ -548,7 +575,7 @@ def _metadata(pieces: list[_PlacedWeight], states: list[str], length: int) -> Ma
 
 def _reformulation(piece: _PlacedWeight) -> dict[str, Any]:
     """The shape that a flat parameter has in the model: strategies/torch.py, resharding.py."""
-    return {"nd_reformulated_orig_global_shape": _torch_size(piece.meant)} if piece.is_flat else {}
+    return {"nd_reformulated_orig_global_shape": _torch_size(piece.meant)} if piece.flat is not None else {}
 
 
 def _metadata_to_pickle(kind: str, **state: Any) -> Made:

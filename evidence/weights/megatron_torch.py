@@ -462,6 +462,14 @@ class MegatronTorch:
             kinds[kind] = {name: _merge_stages(name, by_stage, view)[0] for name, by_stage in held_by.items()}
         return AdamState(step, kinds[AVERAGES], kinds[SQUARES], kinds.get(MASTERS, {}))
 
+    def explain_adam(self) -> Words:
+        apart = filter(os.path.isfile, (os.path.join(os.path.dirname(path), _APART) for path in self._paths()))
+        buffers = next(apart, None)
+        return say.adam_numbering() if buffers is None else say.adam_buffers_torch(file=buffers)
+
+    def _paths(self) -> list[str]:
+        return [file.path for file in self._files.values() if os.path.basename(file.path) == SHARD]
+
     def _amounts_beside(self) -> dict[Beside, Amount]:
         """Amounts beside the model, in the shards and beside them: the optimizer's state, and that of the run."""
         found: dict[Beside, Amount] = {}

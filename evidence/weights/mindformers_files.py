@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from io import BufferedReader
 
     from ...mapper.weights import Beside, Pairing
+    from ...schemas.message import Words
     from ..bounded_files import Member
     from .model import Found
     from .weight import Shape, Weight
@@ -320,8 +321,6 @@ class MindFormersFiles:
 
     def model(self, view: View) -> Model:
         """Weights of the checkpoint under Megatron-Core's names, with unknown tensors listed."""
-        written_as: dict[str, str] = {}
-        unknown: list[str] = []
         beside: dict[Beside, Amount] = {}
         own: dict[str, Weight] = {}
         for written, weight in self._tensors.items():
@@ -330,9 +329,9 @@ class MindFormersFiles:
                 own[written] = weight
             else:
                 count(beside, what, weight.size)
-        weights = _paired_weights(own, view, written_as, unknown)
+        paired = _pair_weights(own, view)
         copies = tuple(copy for copy in self._copies if beside_the_weights("mindformers", copy.name) is None)
-        return Model("mindformers", self.folder, weights, written_as, tuple(unknown), beside, copies)
+        return Model("mindformers", self.folder, paired.weights, paired.written_as, paired.unknown, beside, copies)
 
     def adam_state(self, view: View) -> AdamState | None:
         held = {
@@ -344,8 +343,11 @@ class MindFormersFiles:
         step = self.iteration if self.iteration is not None else self._global_step()
         if step is None or not (held[ADAM[AVERAGES]] and held[ADAM[SQUARES]]):
             return None
-        averages, squares, masters = (_paired_weights(held[ADAM[kind]], view, {}, []) for kind in ADAM)
+        averages, squares, masters = (_pair_weights(held[ADAM[kind]], view).weights for kind in ADAM)
         return AdamState(step, averages, squares, masters)
+
+    def explain_adam(self) -> Words:
+        return say.adam_without_step()
 
     def _global_step(self) -> int | None:
         """The step of a file without a `common.json`."""
@@ -357,13 +359,23 @@ ADAM = {AVERAGES: "adam_m.", SQUARES: "adam_v.", MASTERS: "main_param."}
 """What the optimizers put before a weight's name: core/optim/adamw.py, pynative/optimizer/{adamw,main_params}.py."""
 
 
-def _paired_weights(
-    tensors: Mapping[str, Weight], view: View, written_as: dict[str, str], unknown: list[str]
-) -> dict[str, Weight]:
-    """The Megatron-Core weights that these parameters hold; `written_as` and `unknown` are filled."""
+class _PairedWeights(NamedTuple):
+    """The Megatron-Core weights of some parameters."""
+
+    weights: Mapping[str, Weight]
+    written_as: Mapping[str, str]
+    """The parameter that holds each weight."""
+    unknown: tuple[str, ...]
+    """Parameters that no row of the weight table knows."""
+
+
+def _pair_weights(tensors: Mapping[str, Weight], view: View) -> _PairedWeights:
+    """The Megatron-Core weights that these parameters hold."""
     table = WeightTable(view.layout)
     ranks = _query_ranks(tensors)
     weights: dict[str, Weight] = {}
+    written_as: dict[str, str] = {}
+    unknown: list[str] = []
     for written, weight in tensors.items():
         pairing = table.find_pairing("mindformers", canonical("mindformers", written))
         if pairing is None:
@@ -375,7 +387,7 @@ def _paired_weights(
                     raise_duplicate(weight.file, written_as[part], written)
                 weights[part] = piece
                 written_as[part] = written
-    return weights
+    return _PairedWeights(weights, written_as, tuple(unknown))
 
 
 def _query_ranks(tensors: Mapping[str, Weight]) -> dict[str, int]:

@@ -310,6 +310,10 @@ class Checkpoint(Protocol):
         """The state of Adam; None if there is none in a form that is known."""
         ...
 
+    def explain_adam(self) -> Words:
+        """Why the optimizer's state that is there is not in a form that is known."""
+        ...
+
 
 def differing_copies(copies: Sequence[Copy]) -> Iterator[Diagnostic]:
     """One finding for each copy that is not the same."""

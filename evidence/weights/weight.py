@@ -361,8 +361,15 @@ def matrix_at(weight: Weight, index: int) -> Weight:
 
 
 def reshape_weight(weight: Weight, shape: Shape) -> Weight:
-    """The same numbers in the same order under another shape."""
-    return Computed(weight.dtype, shape, weight.file, weight.blocks)
+    """The same numbers in the same order under another shape, in blocks of whole rows."""
+    width = max(1, prod(shape[1:]))
+    size = width * max(1, BLOCK_BYTES // (width * STORED[weight.dtype][1]))
+
+    def blocks() -> Iterator[Array]:
+        for piece in pieces(weight, size):
+            yield piece.reshape(-1, *shape[1:])
+
+    return Computed(weight.dtype, shape, weight.file, blocks)
 
 
 def turn_matrix(weight: Weight, *, stacked: bool = False) -> Weight:

@@ -17,15 +17,7 @@ from accmap.cli.outputs import OUTPUTS
 np = pytest.importorskip("numpy")
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "evidence" / "weights"))
-from weight_files import (  # noqa: E402
-    ITERATION_FOLDER,
-    SHARD,
-    arrays,
-    pair,
-    read_safetensors,
-    write_megatron,
-    write_mindformers,
-)
+import weight_files  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,13 +28,13 @@ WHOLE = "model-00001-of-00001.safetensors"
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str, dict[str, Any]]:
-    script, config = pair("grouped", tmp_path)
-    return script, config, arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    return script, config, weight_files.arrays(script)
 
 
 def test_a_page_in_both_languages(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     script, config, found = files
-    write_megatron(tmp_path / "run", script, found)
+    weight_files.write_megatron(tmp_path / "run", script, found)
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", script, "--config", config)
     assert answer.code == 0
     assert answer.out.splitlines()[0] == "megatron torch 7 → mindformers out"
@@ -61,7 +53,7 @@ def test_a_page_in_both_languages(accmap: Callable[..., Any], files: Any, tmp_pa
 
 def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     script, config, found = files
-    write_mindformers(tmp_path / "run", config, found)
+    weight_files.write_mindformers(tmp_path / "run", config, found)
     words = ("weights", "convert", "run", "-o", "out", "--config", script, "--config", config, "--format", "json")
     answer = accmap(*words, "--tensor-parallel", "2", "--dtype", "bf16")
     assert answer.code == 0
@@ -107,7 +99,7 @@ def test_the_json_follows_its_schema(accmap: Callable[..., Any], files: Any, tmp
 )
 def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...], told: str, tmp_path: Path) -> None:
     _, config, found = files
-    write_mindformers(tmp_path / "run", config, found)
+    weight_files.write_mindformers(tmp_path / "run", config, found)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     answer = accmap("weights", "convert", "run", "--config", "train.yaml", *words)
@@ -120,7 +112,7 @@ def test_wrong_use(accmap: Callable[..., Any], files: Any, words: tuple[str, ...
 def test_what_is_left_out_is_told_with_its_effect(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     script, _, found = files
     moments = {"exp_avg": np.zeros(3000, np.float32)}
-    write_megatron(tmp_path / "run", script, found, optimizer={"state": {0: moments}})
+    weight_files.write_megatron(tmp_path / "run", script, found, optimizer={"state": {0: moments}})
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", script)
     assert answer.code == 0
     assert "not converted: 1 tensors of optimizer state, 11.7 KiB" in answer.out
@@ -135,7 +127,7 @@ def test_what_is_left_out_is_told_with_its_effect(accmap: Callable[..., Any], fi
 
 
 def assert_same_arrays(made: Path, meant: Path) -> None:
-    found, wanted = (read_safetensors(folder / WHOLE) for folder in (made, meant))
+    found, wanted = (weight_files.read_safetensors(folder / WHOLE) for folder in (made, meant))
     assert found.keys() == wanted.keys()
     assert [name for name in found if not np.array_equal(found[name], wanted[name])] == []
 
@@ -151,11 +143,11 @@ def test_the_static_graph_s_weights_for_the_dynamic_graph_and_back(
     accmap: Callable[..., Any], tmp_path: Path, family: str, model: dict[str, Any]
 ) -> None:
     """The graphs arrange rows differently under equal names and shapes: each end needs its own configuration."""
-    script, static = pair(family, tmp_path, model=model)
+    script, static = weight_files.pair(family, tmp_path, model=model)
     assert accmap("upgrade", static, "-o", "dynamic.yaml", "--write-anyway").code == 1
-    found = arrays(script)
-    write_mindformers(tmp_path / "static", static, found)
-    write_mindformers(tmp_path / "meant", str(tmp_path / "dynamic.yaml"), found)
+    found = weight_files.arrays(script)
+    weight_files.write_mindformers(tmp_path / "static", static, found)
+    weight_files.write_mindformers(tmp_path / "meant", str(tmp_path / "dynamic.yaml"), found)
     ends = ("--config", static, "--config", "dynamic.yaml")
     answer = accmap("weights", "convert", "static", "--to", "mindformers", *ends, "-o", "dynamic", "--format", "json")
     assert answer.code == 0, answer.err
@@ -173,7 +165,7 @@ def test_the_static_graph_s_weights_for_the_dynamic_graph_and_back(
 
 def test_the_distributed_form(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     _, config, found = files
-    write_mindformers(tmp_path / "run", config, found)
+    weight_files.write_mindformers(tmp_path / "run", config, found)
     words = ("weights", "convert", "run", "-o", "out", "--config", config, "--ckpt-format", "torch_dist")
     answer = accmap(*words, "--shard-size", "0.001")
     assert answer.code == 0
@@ -192,7 +184,7 @@ def test_the_distributed_form(accmap: Callable[..., Any], files: Any, tmp_path: 
 
 def test_virtual_stages_and_uneven_ones(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     _, config, found = files
-    write_mindformers(tmp_path / "run", config, found)
+    weight_files.write_mindformers(tmp_path / "run", config, found)
     words = ("weights", "convert", "run", "--config", config, "--pipeline-parallel", "2")
     assert accmap(*words, "-o", "a", "--num-layers-per-virtual-pipeline-stage", "1").code == 0
     assert accmap(*words, "-o", "b", "--decoder-first-pipeline-num-layers", "1").code == 0
@@ -204,7 +196,7 @@ def test_virtual_stages_and_uneven_ones(accmap: Callable[..., Any], files: Any, 
 
 def test_force_writes_beside_other_files(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     _, config, found = files
-    write_mindformers(tmp_path / "run", config, found)
+    weight_files.write_mindformers(tmp_path / "run", config, found)
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "notes.txt").write_text("mine")
     assert accmap("weights", "convert", "run", "--config", config, "-o", "out", "--force").code == 0
@@ -222,10 +214,12 @@ class Harm:
 def test_a_prepared_checkpoint_runs_nothing(accmap: Callable[..., Any], files: Any, place: str, tmp_path: Path) -> None:
     script, _, _ = files
     data = pickle.dumps({"model": {"output_layer.weight": Harm()}, "args": Harm()})
-    folder = tmp_path / "run" / ITERATION_FOLDER
-    path = {"shard": folder / "mp_rank_00" / SHARD, "common": folder / "common.pt", "metadata": folder / ".metadata"}[
-        place
-    ]
+    folder = tmp_path / "run" / weight_files.ITERATION_FOLDER
+    path = {
+        "shard": folder / "mp_rank_00" / weight_files.SHARD,
+        "common": folder / "common.pt",
+        "metadata": folder / ".metadata",
+    }[place]
     path.parent.mkdir(parents=True)
     if place == "metadata":
         path.write_bytes(data)
@@ -246,7 +240,7 @@ def test_a_prepared_checkpoint_runs_nothing(accmap: Callable[..., Any], files: A
 def test_what_is_not_finite_is_an_answer_of_1(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     script, config, found = files
     found["decoder.final_layernorm.weight"][3] = np.nan
-    write_megatron(tmp_path / "run", script, found)
+    weight_files.write_megatron(tmp_path / "run", script, found)
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", config)
     assert answer.code == 1
     assert "EVD048 decoder.final_layernorm.weight contains 1 NaN" in answer.err
@@ -256,7 +250,7 @@ def test_what_is_not_finite_is_an_answer_of_1(accmap: Callable[..., Any], files:
 def test_an_unknown_weight_is_an_answer_of_1(accmap: Callable[..., Any], files: Any, tmp_path: Path) -> None:
     script, config, found = files
     found["decoder.layers.0.mlp.novelty.weight"] = np.ones((2, 2), np.float32)
-    write_megatron(tmp_path / "run", script, found)
+    weight_files.write_megatron(tmp_path / "run", script, found)
     answer = accmap("weights", "convert", "run", "-o", "out", "--config", config)
     assert answer.code == 1
     assert "EVD046" in answer.err

@@ -14,15 +14,7 @@ from accmap.schemas.reader import read_config
 
 np = pytest.importorskip("numpy")
 
-from weight_files import (  # noqa: E402
-    FAMILIES,
-    arrays,
-    pair,
-    write_distributed,
-    write_megatron,
-    write_mindformers,
-    write_safetensors,
-)
+import weight_files  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,17 +35,17 @@ def statuses(found: Check) -> dict[str, str]:
     return {row.name: row.status for row in found.bad}
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", weight_files.FAMILIES)
 @pytest.mark.parametrize(
     "given", ["both", pytest.param("yaml", marks=pytest.mark.slow), pytest.param("none", marks=pytest.mark.slow)]
 )
 def test_the_same_weights_in_every_form(family: str, given: str, tmp_path: Path) -> None:
-    script, config = pair(family, tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair(family, tmp_path)
+    found = weight_files.arrays(script)
     files = {"both": (script, config), "yaml": (config,), "none": ()}[given]
-    torch = write_megatron(tmp_path / "torch", script, found)
-    distributed = write_distributed(tmp_path / "distributed", script, found)
-    safetensors = write_mindformers(tmp_path / "mindformers", config, found)
+    torch = weight_files.write_megatron(tmp_path / "torch", script, found)
+    distributed = weight_files.write_distributed(tmp_path / "distributed", script, found)
+    safetensors = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     for a, b in ((torch, safetensors), (safetensors, distributed), (torch, distributed), (safetensors, safetensors)):
         answer = checked(a, b, *files)
         assert statuses(answer) == {}, (a.name, b.name)
@@ -61,26 +53,29 @@ def test_the_same_weights_in_every_form(family: str, given: str, tmp_path: Path)
         assert all(row.max_difference == 0 for row in answer.rows)
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", weight_files.FAMILIES)
 def test_equal_checkpoints_of_another_model_are_no_runs_weights(family: str, tmp_path: Path) -> None:
-    script, config = pair(family, tmp_path)
-    found = arrays(script)
-    a, b = write_megatron(tmp_path / "a", script, found), write_mindformers(tmp_path / "b", config, found)
+    script, config = weight_files.pair(family, tmp_path)
+    found = weight_files.arrays(script)
+    a, b = (
+        weight_files.write_megatron(tmp_path / "a", script, found),
+        weight_files.write_mindformers(tmp_path / "b", config, found),
+    )
     assert [checked(a, b, *files).misfits for files in ((script, config), (script,), (config,), ())] == [()] * 4
     (tmp_path / "other").mkdir()
-    others = pair(next(name for name in FAMILIES if name != family), tmp_path / "other")
+    others = weight_files.pair(next(name for name in weight_files.FAMILIES if name != family), tmp_path / "other")
     for files in (others, others[:1], others[1:]):
         assert len(checked(a, b, *files).misfits) == 2
 
 
 def test_what_differs_is_named_with_its_size(tmp_path: Path) -> None:
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
-    a = write_megatron(tmp_path / "a", script, found)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
+    a = weight_files.write_megatron(tmp_path / "a", script, found)
     other = {name: array.copy() for name, array in found.items()}
     expert = "decoder.layers.2.mlp.experts.local_experts.7.linear_fc1.weight"
     other[expert][3, 4] += 0.5
-    b = write_mindformers(tmp_path / "b", config, other)
+    b = weight_files.write_mindformers(tmp_path / "b", config, other)
     answer = checked(a, b, script, config)
     assert statuses(answer) == {expert: "different"}
     (row,) = answer.bad
@@ -94,11 +89,11 @@ def test_what_differs_is_named_with_its_size(tmp_path: Path) -> None:
 @pytest.mark.procedure("proc.infer.fused_weights")
 def test_rows_in_another_order_are_a_difference(tmp_path: Path) -> None:
     """Names and shapes agree, and nothing is reported as not loaded: only the numbers show it."""
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
-    a = write_megatron(tmp_path / "a", script, found)
-    _, other = pair("grouped", tmp_path / "other", model={"use_contiguous_weight_layout_attention": True})
-    b = write_mindformers(tmp_path / "b", other, found)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
+    a = weight_files.write_megatron(tmp_path / "a", script, found)
+    _, other = weight_files.pair("grouped", tmp_path / "other", model={"use_contiguous_weight_layout_attention": True})
+    b = weight_files.write_mindformers(tmp_path / "b", other, found)
     answer = checked(a, b, script, config)
     assert set(statuses(answer).values()) == {"different"}
     assert all(".linear_qkv." in name for name in statuses(answer))
@@ -107,33 +102,33 @@ def test_rows_in_another_order_are_a_difference(tmp_path: Path) -> None:
 
 @pytest.mark.procedure("proc.weights.bf16_cast")
 def test_weights_that_agree_only_as_bfloat16(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
     rounded = {name: cast(array, "F32", "BF16") for name, array in found.items()}
-    a = write_megatron(tmp_path / "a", script, rounded)
-    b = write_mindformers(tmp_path / "b", config, found)
+    a = weight_files.write_megatron(tmp_path / "a", script, rounded)
+    b = weight_files.write_mindformers(tmp_path / "b", config, found)
     answer = checked(a, b, script, config)
     assert set(statuses(answer).values()) == {"rounded"}
     # The same values, stored in a wider type, are the same weights.
     wide = {name: widen(array, "BF16") for name, array in rounded.items()}
-    c = write_mindformers(tmp_path / "c", config, wide)
+    c = weight_files.write_mindformers(tmp_path / "c", config, wide)
     assert statuses(checked(a, c, script, config)) == {}
     away = {name: array * np.float32(1.02) for name, array in found.items()}
-    d = write_mindformers(tmp_path / "d", config, away)
+    d = weight_files.write_mindformers(tmp_path / "d", config, away)
     assert set(statuses(checked(a, d, script, config)).values()) == {"different"}
 
 
 def test_missing_left_over_misshapen_and_broken(tmp_path: Path) -> None:
-    script, _ = pair("grouped", tmp_path)
-    found = arrays(script)
-    a = write_megatron(tmp_path / "a", script, found)
+    script, _ = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
+    a = weight_files.write_megatron(tmp_path / "a", script, found)
     other = {name: array.copy() for name, array in found.items()}
     del other["decoder.layers.0.self_attention.linear_qkv.bias"]
     other["decoder.layers.0.self_attention.linear_proj.bias"] = np.zeros(128, np.float32)
     other["decoder.layers.1.mlp.linear_fc1.weight"] = np.zeros((256, 128), np.float32)
     other[NAME][5, 6] = np.nan
     other["decoder.layers.0.mlp.new.weight"] = np.zeros((2, 2), np.float32)
-    b = write_megatron(tmp_path / "b", script, other)
+    b = weight_files.write_megatron(tmp_path / "b", script, other)
     answer = checked(a, b, script)
     assert statuses(answer) == {
         "decoder.layers.0.self_attention.linear_qkv.bias": "only-a",
@@ -146,14 +141,14 @@ def test_missing_left_over_misshapen_and_broken(tmp_path: Path) -> None:
 
 @pytest.mark.table(3)
 @pytest.mark.parametrize("side", ["megatron", "mindformers"])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", weight_files.FAMILIES)
 def test_a_checkpoint_against_its_configuration(side: str, family: str, tmp_path: Path) -> None:
-    script, config = pair(family, tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair(family, tmp_path)
+    found = weight_files.arrays(script)
     if side == "megatron":
-        source = write_megatron(tmp_path / "a", script, found)
+        source = weight_files.write_megatron(tmp_path / "a", script, found)
     else:
-        source = write_mindformers(tmp_path / "a", config, found)
+        source = weight_files.write_mindformers(tmp_path / "a", config, found)
     for given in ((script, config), (config, script), (config,)):
         answer = checked(source, None, *given)
         assert answer.kind == "configuration"
@@ -163,25 +158,29 @@ def test_a_checkpoint_against_its_configuration(side: str, family: str, tmp_path
 
 @pytest.mark.procedure("proc.infer.bias")
 def test_a_bias_that_the_configuration_asks_for_and_the_weights_lack(tmp_path: Path) -> None:
-    _, without = pair("grouped", tmp_path, model={"attention_bias": False}, megatron={"add-qkv-bias": None})
-    script, _ = pair("grouped", tmp_path / "plain", megatron={"add-qkv-bias": None})
-    source = write_mindformers(tmp_path / "a", without, arrays(script))
+    _, without = weight_files.pair(
+        "grouped", tmp_path, model={"attention_bias": False}, megatron={"add-qkv-bias": None}
+    )
+    script, _ = weight_files.pair("grouped", tmp_path / "plain", megatron={"add-qkv-bias": None})
+    source = weight_files.write_mindformers(tmp_path / "a", without, weight_files.arrays(script))
     assert statuses(checked(source, None, without)) == {}
-    _, biased = pair("grouped", tmp_path / "biased")
+    _, biased = weight_files.pair("grouped", tmp_path / "biased")
     answer = checked(source, None, biased)
     assert statuses(answer) == {
         f"decoder.layers.{layer}.self_attention.linear_qkv.bias": "only-b" for layer in range(2)
     }
-    biased_weights = write_mindformers(tmp_path / "b", biased, arrays(pair("grouped", tmp_path / "c")[0]))
+    biased_weights = weight_files.write_mindformers(
+        tmp_path / "b", biased, weight_files.arrays(weight_files.pair("grouped", tmp_path / "c")[0])
+    )
     answer = checked(biased_weights, None, without)
     assert set(statuses(answer).values()) == {"only-a"}
 
 
 def test_without_anything_to_compare_with_the_numbers_are_looked_at(tmp_path: Path) -> None:
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
     found["output_layer.weight"][0, 0] = np.inf
-    answer = checked(write_mindformers(tmp_path / "a", config, found), None)
+    answer = checked(weight_files.write_mindformers(tmp_path / "a", config, found), None)
     assert answer.kind == "alone"
     assert answer.inferred
     assert statuses(answer) == {"output_layer.weight": "not-finite"}
@@ -203,18 +202,18 @@ def test_statistics() -> None:
 
 
 def test_padding_of_the_vocabulary_is_no_difference(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path, megatron={"vocab-size": 500})
-    found = arrays(script)
-    a = write_mindformers(tmp_path / "a", config, found)
+    script, config = weight_files.pair("grouped", tmp_path, megatron={"vocab-size": 500})
+    found = weight_files.arrays(script)
+    a = weight_files.write_mindformers(tmp_path / "a", config, found)
     padded = {name: array.copy() for name, array in found.items()}
     for name in ("embedding.word_embeddings.weight", "output_layer.weight"):
         padded[name] = np.concatenate([found[name], np.ones((8, 128), np.float32)])
-    b = write_megatron(tmp_path / "b", script, padded)
+    b = weight_files.write_megatron(tmp_path / "b", script, padded)
     assert statuses(checked(a, b, script, config)) == {}
     # Without a configuration nobody knows which rows are tokens.
     assert set(statuses(checked(a, a, config))) == set()
     padded["output_layer.weight"][499] += 1
-    c = write_megatron(tmp_path / "c", script, padded)
+    c = weight_files.write_megatron(tmp_path / "c", script, padded)
     assert statuses(checked(a, c, script, config)) == {"output_layer.weight": "different"}
 
 
@@ -233,13 +232,13 @@ def test_mindspores_shorter_names_of_experts(tmp_path: Path) -> None:
     """Some versions of MindSpore call the experts' matrices by the names given to the parameters."""
     from weight_files import read_safetensors
 
-    script, config = pair("moe_softmax", tmp_path)
-    found = arrays(script)
-    a = write_mindformers(tmp_path / "a", config, found)
+    script, config = weight_files.pair("moe_softmax", tmp_path)
+    found = weight_files.arrays(script)
+    a = weight_files.write_mindformers(tmp_path / "a", config, found)
     laid = read_safetensors(a / "model-00001-of-00001.safetensors")
     (tmp_path / "b").mkdir()
     short = {name.replace("experts.weight", "experts.w"): array for name, array in laid.items()}
-    write_safetensors(tmp_path / "b" / "model.safetensors", short)
+    weight_files.write_safetensors(tmp_path / "b" / "model.safetensors", short)
     assert statuses(checked(a, tmp_path / "b", config)) == {}
 
 

@@ -25,21 +25,7 @@ from accmap.schemas.reader import read_config
 
 np = pytest.importorskip("numpy")
 
-from weight_files import (  # noqa: E402
-    FAMILIES,
-    ITERATION,
-    ITERATION_FOLDER,
-    SHARD,
-    arrays,
-    megatron_state,
-    pair,
-    read_safetensors,
-    write_distributed,
-    write_megatron,
-    write_mindformers,
-    write_safetensors,
-    write_torch,
-)
+import weight_files  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +51,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def one_file(folder: Path) -> dict[str, Any]:
-    return read_safetensors(folder / "model-00001-of-00001.safetensors")
+    return weight_files.read_safetensors(folder / "model-00001-of-00001.safetensors")
 
 
 def offsets(found: dict[str, Any], by: int) -> dict[str, Any]:
@@ -79,9 +65,9 @@ def offsets(found: dict[str, Any], by: int) -> dict[str, Any]:
 @pytest.mark.parametrize("form", ["torch", "torch_dist"])
 def test_norms_stored_as_an_offset_are_written_as_what_scales(family: str, form: str, tmp_path: Path) -> None:
     """transformer_engine.py:TENorm(zero_centered_gamma) scales by 1 + weight; the biases of LayerNorm stay."""
-    script, config = pair(family, tmp_path, megatron={"apply-layernorm-1p": True})
-    found = arrays(script)
-    write = write_megatron if form == "torch" else write_distributed
+    script, config = weight_files.pair(family, tmp_path, megatron={"apply-layernorm-1p": True})
+    found = weight_files.arrays(script)
+    write = weight_files.write_megatron if form == "torch" else weight_files.write_distributed
     source = write(tmp_path / "megatron", script, found)
     convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     written = one_file(tmp_path / "out")
@@ -96,9 +82,9 @@ def test_norms_stored_as_an_offset_are_written_as_what_scales(family: str, form:
 
 def test_an_offset_of_sixteen_bits_is_written_in_float32(tmp_path: Path) -> None:
     """0.001 is a number of bfloat16, and 1.001 is none."""
-    script, config = pair("dense", tmp_path, megatron={"apply-layernorm-1p": True})
-    found = {name: cast(array, "F32", "BF16") for name, array in arrays(script).items()}
-    source = write_megatron(tmp_path / "megatron", script, found)
+    script, config = weight_files.pair("dense", tmp_path, megatron={"apply-layernorm-1p": True})
+    found = {name: cast(array, "F32", "BF16") for name, array in weight_files.arrays(script).items()}
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     written = one_file(tmp_path / "out")
     scales = {name for name in written if "norm" in name}
@@ -109,16 +95,21 @@ def test_an_offset_of_sixteen_bits_is_written_in_float32(tmp_path: Path) -> None
 
 
 @pytest.mark.table(3)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", weight_files.FAMILIES)
 @pytest.mark.parametrize("form", ["torch", "torch_dist"])
 def test_megatron_to_mindformers(family: str, form: str, tmp_path: Path) -> None:
-    script, config = pair(family, tmp_path)
-    found = arrays(script)
-    write = write_megatron if form == "torch" else write_distributed
+    script, config = weight_files.pair(family, tmp_path)
+    found = weight_files.arrays(script)
+    write = weight_files.write_megatron if form == "torch" else weight_files.write_distributed
     source = write(tmp_path / "megatron", script, found)
     done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     same(one_file(tmp_path / "out"), expected(config, found))
-    assert (done.source, done.form, done.target, done.iteration) == ("megatron", form, "mindformers", ITERATION)
+    assert (done.source, done.form, done.target, done.iteration) == (
+        "megatron",
+        form,
+        "mindformers",
+        weight_files.ITERATION,
+    )
     assert done.parameters == len(found)
     assert done.numbers == sum(array.size for array in found.values())
     assert done.beside
@@ -129,24 +120,24 @@ def test_megatron_to_mindformers(family: str, form: str, tmp_path: Path) -> None
 
 
 def test_a_distributed_checkpoint_of_single_parameters(tmp_path: Path) -> None:
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
-    source = write_distributed(tmp_path / "megatron", script, found, stacked=False)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_distributed(tmp_path / "megatron", script, found, stacked=False)
     convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     same(one_file(tmp_path / "out"), expected(config, found))
 
 
 @pytest.mark.table(6)
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", weight_files.FAMILIES)
 @pytest.mark.parametrize("implementation", ["local", "transformer_engine"])
 @pytest.mark.parametrize("ranks", [Ranks(), Ranks(tensor=2), Ranks(pipeline=2), Ranks(2, 2, 2), Ranks(expert=4)])
 def test_there_and_back_bit_for_bit(family: str, implementation: str, ranks: Ranks, tmp_path: Path) -> None:
     layers = {"megatron": {"num-layers": 4}, "model": {"num_hidden_layers": 4}}
     if family == "deepseek":
         layers["megatron"]["moe-layer-freq"] = "[0]*1+[1]*3"
-    script, config = pair(family, tmp_path, **layers)
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair(family, tmp_path, **layers)
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     if family in ("grouped", "tied", "latent"):
         ranks = ranks._replace(expert=1)
     request = Request(str(source), str(tmp_path / "there"), ranks=ranks, implementation=implementation)
@@ -158,12 +149,14 @@ def test_there_and_back_bit_for_bit(family: str, implementation: str, ranks: Ran
 
 
 def test_ranks_hold_what_megatron_gives_them(tmp_path: Path) -> None:
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     convert(Request(str(source), str(tmp_path / "out"), ranks=Ranks(2, 1, 2)), configs(script, config))
     shards = {
-        (tensor, expert): shard_of(tmp_path / "out" / "release" / f"mp_rank_{tensor:02d}_{expert:03d}" / SHARD)
+        (tensor, expert): shard_of(
+            tmp_path / "out" / "release" / f"mp_rank_{tensor:02d}_{expert:03d}" / weight_files.SHARD
+        )
         for tensor in range(2)
         for expert in range(2)
     }
@@ -193,11 +186,11 @@ def shard_of(path: Path) -> dict[str, Any]:
 
 
 def test_transformer_engine_fuses_norms_and_groups_experts(tmp_path: Path) -> None:
-    script, config = pair("moe_sigmoid", tmp_path, megatron={"moe-grouped-gemm": True})
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair("moe_sigmoid", tmp_path, megatron={"moe-grouped-gemm": True})
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     convert(Request(str(source), str(tmp_path / "out"), implementation="transformer_engine"), configs(script, config))
-    shard = shard_of(tmp_path / "out" / "release" / "mp_rank_00" / SHARD)
+    shard = shard_of(tmp_path / "out" / "release" / "mp_rank_00" / weight_files.SHARD)
     norms = [name for name in shard if "norm" in name and "layers.0." in name]
     assert sorted(norm.rpartition("0.")[2] for norm in norms) == [
         "mlp.linear_fc1.layer_norm_weight",
@@ -212,11 +205,11 @@ def test_transformer_engine_fuses_norms_and_groups_experts(tmp_path: Path) -> No
 
 
 def test_grouped_experts_of_the_local_implementation(tmp_path: Path) -> None:
-    script, config = pair("moe_softmax", tmp_path, megatron={"moe-grouped-gemm": True})
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair("moe_softmax", tmp_path, megatron={"moe-grouped-gemm": True})
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     convert(Request(str(source), str(tmp_path / "there"), implementation="local"), configs(script, config))
-    shard = shard_of(tmp_path / "there" / "release" / "mp_rank_00" / SHARD)
+    shard = shard_of(tmp_path / "there" / "release" / "mp_rank_00" / weight_files.SHARD)
     first = shard["decoder.layers.0.mlp.experts.weight1"]
     hidden = 128
     assert first.shape == (hidden, 8 * 2 * 64)
@@ -238,9 +231,9 @@ def test_grouped_experts_of_the_local_implementation(tmp_path: Path) -> None:
     ],
 )
 def test_the_yaml_decides_how_fused_weights_are_arranged(model: dict[str, Any], tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path, model=model)
-    found = arrays(script)
-    source = write_megatron(tmp_path / "megatron", script, found)
+    script, config = weight_files.pair("grouped", tmp_path, model=model)
+    found = weight_files.arrays(script)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     written = one_file(tmp_path / "out")
     name = "decoder.layers.0.mlp.linear_fc1.weight"
@@ -254,7 +247,7 @@ def test_the_yaml_decides_how_fused_weights_are_arranged(model: dict[str, Any], 
         assert (written[name][:128] == groups[:, :2].reshape(128, -1)).all()
         assert (written[name][128:192] == groups[:, 2].reshape(64, -1)).all()
     convert(Request(str(tmp_path / "out"), str(tmp_path / "back")), configs(script, config))
-    back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / SHARD)
+    back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / weight_files.SHARD)
     assert all((back[name] == array).all() for name, array in found.items())
 
 
@@ -263,11 +256,11 @@ def test_the_dynamic_graph_has_its_own_arrangement(with_script: bool, tmp_path: 
     from accmap.mapper.translate.read_back import text_of
     from accmap.mapper.translate.translation import translate
 
-    script, _ = pair("deepseek", tmp_path)
+    script, _ = weight_files.pair("deepseek", tmp_path)
     dynamic = tmp_path / "dynamic.yaml"
     dynamic.write_text(text_of(translate(read_config(script), "mindformers", None, "dynamic")))
-    found = arrays(script)
-    source = write_megatron(tmp_path / "megatron", script, found)
+    found = weight_files.arrays(script)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     given = configs(*([script] if with_script else []), str(dynamic))
     convert(Request(str(source), str(tmp_path / "out")), given)
     written = one_file(tmp_path / "out")
@@ -280,17 +273,17 @@ def test_the_dynamic_graph_has_its_own_arrangement(with_script: bool, tmp_path: 
     first = found["decoder.layers.0.mlp.linear_fc1.weight"]
     assert (written["decoder.layers.0.mlp.linear_fc1.weight"][0::2] == first[: len(first) // 2]).all()
     convert(Request(str(tmp_path / "out"), str(tmp_path / "back")), given)
-    back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / SHARD)
+    back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / weight_files.SHARD)
     if with_script:
         assert all((back[name] == array).all() for name, array in found.items())
 
 
 def test_the_arguments_in_the_checkpoint_are_enough(tmp_path: Path) -> None:
-    for family in FAMILIES:
+    for family in weight_files.FAMILIES:
         folder = tmp_path / family
-        script, _ = pair(family, folder)
-        found = arrays(script)
-        source = write_megatron(folder / "megatron", script, found)
+        script, _ = weight_files.pair(family, folder)
+        found = weight_files.arrays(script)
+        source = weight_files.write_megatron(folder / "megatron", script, found)
         done = convert(Request(str(source), str(folder / "out")), [])
         assert done.configuration[0].endswith("(args)")
         assert done.parameters == len(found)
@@ -298,25 +291,25 @@ def test_the_arguments_in_the_checkpoint_are_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("with_yaml", [True, False])
 def test_a_script_that_leaves_the_vocabulary_to_its_tokenizer(with_yaml: bool, tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
-    source = write_megatron(tmp_path / "megatron", script, found)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     tokenizer = {"vocab-size": None, "tokenizer-type": "HuggingFaceTokenizer", "tokenizer-model": "/models/x"}
-    script, _ = pair("grouped", tmp_path, megatron=tokenizer)
+    script, _ = weight_files.pair("grouped", tmp_path, megatron=tokenizer)
     given = configs(script, *([config] if with_yaml else []))
     done = convert(Request(str(source), str(tmp_path / "out")), given, ReadOptions(mindformers="1.9"))
     assert done.vocabulary is None
     same(one_file(tmp_path / "out"), expected(config, found))
     if with_yaml:
         convert(Request(str(tmp_path / "out"), str(tmp_path / "back")), given)
-        back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / SHARD)
+        back = shard_of(tmp_path / "back" / "release" / "mp_rank_00" / weight_files.SHARD)
         assert all((back[name] == array).all() for name, array in found.items())
 
 
 def test_without_any_account_of_the_model_it_stops(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     with pytest.raises(UnreadableError, match="--config"):
         convert(Request(str(source), str(tmp_path / "out")), [])
     assert not (tmp_path / "out").exists()
@@ -325,9 +318,9 @@ def test_without_any_account_of_the_model_it_stops(tmp_path: Path) -> None:
 @pytest.mark.procedure("proc.weights.bf16_cast")
 @pytest.mark.parametrize(("dtype", "stored"), [("bf16", "BF16"), ("fp32", "F32"), ("fp16", "F16")])
 def test_casts(dtype: str, stored: str, tmp_path: Path) -> None:
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
-    source = write_megatron(tmp_path / "megatron", script, found)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     done = convert(Request(str(source), str(tmp_path / "out"), dtype=dtype), configs(script, config))
     assert set(done.dtypes) == {stored, "F32"}
     written = one_file(tmp_path / "out")
@@ -339,19 +332,19 @@ def test_casts(dtype: str, stored: str, tmp_path: Path) -> None:
 
 
 def test_bfloat16_shards_go_through_unchanged(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = {name: cast(array, "F32", "BF16") for name, array in arrays(script).items()}
-    source = write_megatron(tmp_path / "megatron", script, found)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = {name: cast(array, "F32", "BF16") for name, array in weight_files.arrays(script).items()}
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     assert done.dtypes == ("BF16",)
     same(one_file(tmp_path / "out"), expected(config, found))
 
 
 def test_a_value_too_large_for_float16_stops_the_cast(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
     found["output_layer.weight"][3, 5] = 1e6
-    source = write_megatron(tmp_path / "megatron", script, found)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     with pytest.raises(RefusedError, match=r"1 values of output_layer\.weight"):
         convert(Request(str(source), str(tmp_path / "out"), dtype="fp16"), configs(script, config))
     assert not list((tmp_path / "out").glob("*.safetensors*"))
@@ -359,12 +352,12 @@ def test_a_value_too_large_for_float16_stops_the_cast(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("rows", "size"), [(504, 512), (640, 512)])
 def test_the_vocabulary_gets_the_targets_rows(rows: int, size: int, tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path, model={"vocab_size": rows}, megatron={"vocab-size": 500})
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path, model={"vocab_size": rows}, megatron={"vocab-size": 500})
+    found = weight_files.arrays(script)
     assert found["output_layer.weight"].shape[0] == 504
     for name in ("embedding.word_embeddings.weight", "output_layer.weight"):
         found[name] = np.concatenate([found[name], np.ones((size - 504, 128), np.float32)])
-    source = write_megatron(tmp_path / "megatron", script, found)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     assert tuple(done.vocabulary) == (size, rows)
     written = one_file(tmp_path / "out")["output_layer.weight"]
@@ -374,28 +367,28 @@ def test_the_vocabulary_gets_the_targets_rows(rows: int, size: int, tmp_path: Pa
 
 
 def test_a_vocabulary_that_does_not_fit_is_refused(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path, model={"vocab_size": 400})
-    source = write_megatron(tmp_path / "megatron", script, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path, model={"vocab_size": 400})
+    source = weight_files.write_megatron(tmp_path / "megatron", script, weight_files.arrays(script))
     with pytest.raises(RefusedError, match="512 rows for 511 tokens, but the target has 400 rows"):
         convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
 
 
 def test_tensor_parallel_ranks_share_the_vocabulary_evenly(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path, megatron={"make-vocab-size-divisible-by": 128})
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path, megatron={"make-vocab-size-divisible-by": 128})
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     request = Request(str(source), str(tmp_path / "out"), ranks=Ranks(tensor=4))
     changed = {"megatron": {"make-vocab-size-divisible-by": 200, "vocab-size": 511}}
-    script, config = pair("grouped", tmp_path, **changed)
+    script, config = weight_files.pair("grouped", tmp_path, **changed)
     done = convert(request, configs(script, config))
     assert tuple(done.vocabulary) == (512, 800)
-    shard = shard_of(tmp_path / "out" / "release" / "mp_rank_01" / SHARD)
+    shard = shard_of(tmp_path / "out" / "release" / "mp_rank_01" / weight_files.SHARD)
     assert shard["embedding.word_embeddings.weight"].shape == (200, 128)
 
 
 def test_virtual_pipeline_chunks_are_put_in_order(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path, megatron={"num-layers": 4}, model={"num_hidden_layers": 4})
-    found = arrays(script)
-    folder = tmp_path / "megatron" / ITERATION_FOLDER
+    script, config = weight_files.pair("grouped", tmp_path, megatron={"num-layers": 4}, model={"num_hidden_layers": 4})
+    found = weight_files.arrays(script)
+    folder = tmp_path / "megatron" / weight_files.ITERATION_FOLDER
     for rank in range(2):
         chunks: dict[str, Any] = {}
         for chunk in range(2):
@@ -405,17 +398,19 @@ def test_virtual_pipeline_chunks_are_put_in_order(tmp_path: Path) -> None:
                 held["embedding.word_embeddings.weight"] = found["embedding.word_embeddings.weight"]
             if (rank, chunk) == (1, 1):
                 held |= {name: a for name, a in found.items() if name.startswith(("decoder.final", "output"))}
-            chunks[f"model{chunk}"] = megatron_state(held)
+            chunks[f"model{chunk}"] = weight_files.megatron_state(held)
         place = folder / f"mp_rank_00_{rank:03d}"
         place.mkdir(parents=True)
-        write_torch(place / SHARD, {"iteration": ITERATION, "checkpoint_version": 3.0, **chunks})
+        weight_files.write_torch(
+            place / weight_files.SHARD, {"iteration": weight_files.ITERATION, "checkpoint_version": 3.0, **chunks}
+        )
     convert(Request(str(tmp_path / "megatron"), str(tmp_path / "out")), configs(script, config))
     same(one_file(tmp_path / "out"), expected(config, found))
 
 
 def test_a_parallel_runs_slices_are_put_together(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
     laid = expected(config, found)
     folder = tmp_path / "mindformers"
     folder.mkdir()
@@ -432,11 +427,11 @@ def test_a_parallel_runs_slices_are_put_together(tmp_path: Path) -> None:
             places[str((name, tuple(offset)))] = [{"file_name": file, "storage_rank": number, "rank_group": [number]}]
         entries[name] = {"properties": {"dtype": "Float32"}, "global_shape": list(array.shape), "chunk": chunks}
     for number, held in enumerate(files):
-        write_safetensors(folder / f"model-{number:07d}-0000002.safetensors", held)
+        weight_files.write_safetensors(folder / f"model-{number:07d}-0000002.safetensors", held)
     (folder / "metadata.json").write_text(json.dumps({"state_dict_metadata": entries, "storage_data": places}))
     (folder / "common.json").write_text('{"global_step": 12}')
     convert(Request(str(folder), str(tmp_path / "out")), configs(script, config))
-    back = shard_of(tmp_path / "out" / "release" / "mp_rank_00" / SHARD)
+    back = shard_of(tmp_path / "out" / "release" / "mp_rank_00" / weight_files.SHARD)
     assert all((back[name] == array).all() for name, array in found.items())
     assert open_checkpoint(str(folder)).iteration == 12
     (folder / "model-0000001-0000002.safetensors").unlink()
@@ -445,15 +440,15 @@ def test_a_parallel_runs_slices_are_put_together(tmp_path: Path) -> None:
 
 
 def test_optimizer_state_and_counters_are_left_out_and_named(tmp_path: Path) -> None:
-    script, config = pair("moe_sigmoid", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("moe_sigmoid", tmp_path)
+    found = weight_files.arrays(script)
     laid = expected(config, found)
     laid |= {f"adam_m.{name}": array for name, array in laid.items()}
     laid["decoder.layers.1.mlp.router.fi_accu"] = np.zeros(16, np.float32)
     laid["global_step"] = np.zeros(1, np.int32)
     folder = tmp_path / "mindformers"
     folder.mkdir()
-    write_safetensors(folder / "model.safetensors", laid)
+    weight_files.write_safetensors(folder / "model.safetensors", laid)
     done = convert(Request(str(folder), str(tmp_path / "out")), configs(script, config))
     sizes = {what.en: amount.size for what, amount in done.beside.items()}
     assert sizes["optimizer state"] == sum(array.nbytes for array in found.values())
@@ -462,19 +457,21 @@ def test_optimizer_state_and_counters_are_left_out_and_named(tmp_path: Path) -> 
 
 def test_megatrons_optimizer_state_is_never_dropped_unseen(tmp_path: Path) -> None:
     """It stands beside the model, in a file of its own with the distributed optimizer, or among the tensors."""
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
     moments = {at: {"exp_avg": np.zeros((4, 8), np.float32), "exp_avg_sq": np.zeros(3, np.float32)} for at in range(2)}
     around: dict[str, Any] = {"optimizer": {"state": moments, "param_groups": [{"lr": 0.1}]}}
     around["optimizer"]["again"] = around["optimizer"]["state"]
-    source = write_megatron(tmp_path / "megatron", script, found, **around, rng_state=[np.zeros(5, np.float32)])
-    (source / ITERATION_FOLDER / "mp_rank_00" / "distrib_optim.pt").write_bytes(bytes(1000))
+    source = weight_files.write_megatron(
+        tmp_path / "megatron", script, found, **around, rng_state=[np.zeros(5, np.float32)]
+    )
+    (source / weight_files.ITERATION_FOLDER / "mp_rank_00" / "distrib_optim.pt").write_bytes(bytes(1000))
     done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     amounts = {what.en: (amount.tensors, amount.size) for what, amount in done.beside.items()}
     assert amounts["optimizer state"] == (4 + 1, 2 * 4 * (32 + 3) + 1000)
     assert amounts["training state"] == (1, 20)
     assert [what.en for what in done.beside if what.anew] == ["optimizer state"]
-    distributed = write_distributed(tmp_path / "distributed", script, found)
+    distributed = weight_files.write_distributed(tmp_path / "distributed", script, found)
     done = convert(Request(str(distributed), str(tmp_path / "other")), configs(script, config))
     amounts = {what.en: (amount.tensors, amount.size) for what, amount in done.beside.items()}
     assert amounts["optimizer state"] == (1, 12)
@@ -482,17 +479,17 @@ def test_megatrons_optimizer_state_is_never_dropped_unseen(tmp_path: Path) -> No
 
 def test_many_small_files_and_one_framework(tmp_path: Path) -> None:
     """The same framework on both sides: another number type, other shards."""
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     request = Request(str(source), str(tmp_path / "out"), to="mindformers", shard_bytes=1 << 20)
     done = convert(request, configs(script, config))
     assert len(done.files) > 4
     written: dict[str, Any] = {}
     for file in sorted((tmp_path / "out").glob("*.safetensors")):
-        written |= read_safetensors(file)
+        written |= weight_files.read_safetensors(file)
     same(written, expected(config, found))
-    dense = write_megatron(tmp_path / "megatron", script, found)
+    dense = weight_files.write_megatron(tmp_path / "megatron", script, found)
     request = Request(str(dense), str(tmp_path / "parallel"), to="megatron", ranks=Ranks(tensor=2))
     convert(request, configs(script, config))
     convert(Request(str(tmp_path / "parallel"), str(tmp_path / "back")), configs(script, config))
@@ -504,8 +501,8 @@ class InterruptionError(Exception):
 
 
 def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
-    script, config = pair("deepseek", tmp_path)
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("deepseek", tmp_path)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     request = Request(str(source), str(tmp_path / "out"), ranks=Ranks(tensor=2, expert=2))
 
     def stop_at_the_third(progress: Progress) -> None:
@@ -519,9 +516,9 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
     assert manifest["complete"] is False
     assert len(list(out.rglob(".*.finished.json"))) == 2
     assert not (out / "latest_checkpointed_iteration.txt").exists()
-    first = out / "release" / "mp_rank_00_000" / SHARD
+    first = out / "release" / "mp_rank_00_000" / weight_files.SHARD
     before = first.stat().st_mtime_ns
-    damaged = out / "release" / "mp_rank_01_000" / SHARD
+    damaged = out / "release" / "mp_rank_01_000" / weight_files.SHARD
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
     done = convert(request._replace(resume=True), configs(script, config))
     assert [file.resumed for file in done.files] == [True, False, False, False, False]
@@ -534,8 +531,8 @@ def test_an_interrupted_conversion_continues(tmp_path: Path) -> None:
 
 
 def test_a_checksum_that_is_asked_for_later_is_made_by_writing_again(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     request = Request(str(source), str(tmp_path / "out"))
     (shard, *_) = convert(request, configs(script, config)).files
     assert [*shard.sums] == ["xxh3_128"]
@@ -550,8 +547,8 @@ def test_a_checksum_that_is_asked_for_later_is_made_by_writing_again(tmp_path: P
 
 @pytest.mark.parametrize("damaged", [False, True])
 def test_a_folder_that_has_sha256_alone_is_checked_by_that(tmp_path: Path, damaged: bool) -> None:
-    script, config = pair("grouped", tmp_path)
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     (shard, *_) = convert(Request(str(source), str(tmp_path / "out"), sha256=True), configs(script, config)).files
     path = tmp_path / "out" / MANIFEST
     manifest = json.loads(path.read_text())
@@ -567,8 +564,8 @@ def test_a_folder_that_has_sha256_alone_is_checked_by_that(tmp_path: Path, damag
 
 
 def test_without_xxhash_a_sentence_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    script, config = pair("grouped", tmp_path)
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     monkeypatch.setitem(sys.modules, "xxhash", None)
     with pytest.raises(UnreadableError, match="xxhash is not installed"):
@@ -576,21 +573,21 @@ def test_without_xxhash_a_sentence_says_what_to_install(tmp_path: Path, monkeypa
 
 
 def test_another_conversion_is_not_continued(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     request = Request(str(source), str(tmp_path / "out"))
     convert(request, configs(script, config))
     with pytest.raises(UnreadableError, match="a different dtype"):
         convert(request._replace(resume=True, dtype="bf16"), configs(script, config))
     (source / "model-00001-of-00001.safetensors").touch()
-    write_mindformers(tmp_path / "again", config, arrays(script, seed=1))
+    weight_files.write_mindformers(tmp_path / "again", config, weight_files.arrays(script, seed=1))
     with pytest.raises(UnreadableError, match="a different source"):
         convert(request._replace(resume=True, checkpoint=str(tmp_path / "again")), configs(script, config))
 
 
 def test_writing_again_leaves_no_file_of_the_earlier_conversion(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    source = write_megatron(tmp_path / "megatron", script, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, weight_files.arrays(script))
     out = tmp_path / "out"
     convert(Request(str(source), str(out), shard_bytes=1 << 18), configs(script, config))
     assert len(list(out.glob("*.safetensors"))) > 2
@@ -604,11 +601,11 @@ def test_writing_again_leaves_no_file_of_the_earlier_conversion(tmp_path: Path) 
 
 
 def test_a_nan_is_written_and_reported(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
     found["decoder.layers.1.mlp.linear_fc2.weight"][0, :3] = np.nan
     found["decoder.layers.1.mlp.linear_fc2.weight"][1, 0] = np.inf
-    source = write_megatron(tmp_path / "megatron", script, found)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     done = convert(Request(str(source), str(tmp_path / "out")), configs(script, config))
     (finding,) = done.findings
     assert finding.kind.code == "EVD048"
@@ -620,9 +617,9 @@ def test_blocks_of_a_large_weight_are_read_one_after_another(tmp_path: Path, mon
     from accmap.evidence.weights import weight
 
     monkeypatch.setattr(weight, "BLOCK_BYTES", 1 << 12)
-    script, config = pair("deepseek", tmp_path)
-    found = arrays(script)
-    source = write_megatron(tmp_path / "megatron", script, found)
+    script, config = weight_files.pair("deepseek", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     convert(Request(str(source), str(tmp_path / "out"), dtype="fp32"), configs(script, config))
     same(one_file(tmp_path / "out"), expected(config, found))
     largest: list[int] = []
@@ -652,7 +649,7 @@ def test_rows_in_another_order_are_read_block_by_block(
         "decoder.layers.0.mlp.linear_fc1.weight": np.arange(2 * 96 * 32, dtype=np.float32).reshape(192, 32),
         "decoder.layers.0.self_attention.linear_qkv.weight": np.arange(256 * 32, dtype=np.float32).reshape(256, 32),
     }
-    write_safetensors(tmp_path / "a.safetensors", found)
+    weight_files.write_safetensors(tmp_path / "a.safetensors", found)
     held = read_header(str(tmp_path / "a.safetensors"))
     laid_out, unknown = mindformers_files.as_mindformers(table, held)
     assert not unknown
@@ -708,10 +705,10 @@ def test_rows_far_apart_are_read_by_themselves(tmp_path: Path, monkeypatch: pyte
 
 
 def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
     found["embedding.word_embeddings.weight"][0, 0] = np.nan
-    source = write_megatron(tmp_path / "megatron", script, found)
+    source = weight_files.write_megatron(tmp_path / "megatron", script, found)
     request = Request(str(source), str(tmp_path / "out"), shard_bytes=1 << 18)
 
     def stop(progress: Progress) -> None:
@@ -727,17 +724,17 @@ def test_a_continued_conversion_still_tells_of_a_nan(tmp_path: Path) -> None:
 
 
 def test_a_target_within_the_source_can_be_continued(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    source = write_mindformers(tmp_path / "mindformers", config, arrays(script))
+    script, config = weight_files.pair("grouped", tmp_path)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, weight_files.arrays(script))
     request = Request(str(source), str(source / "megatron"))
     convert(request, configs(script, config))
     assert convert(request._replace(resume=True), configs(script, config)).files[0].resumed
 
 
 def test_numbers_of_eight_bits_are_not_cast(tmp_path: Path) -> None:
-    script, config = pair("grouped", tmp_path)
-    found = arrays(script)
-    source = write_mindformers(tmp_path / "mindformers", config, found)
+    script, config = weight_files.pair("grouped", tmp_path)
+    found = weight_files.arrays(script)
+    source = weight_files.write_mindformers(tmp_path / "mindformers", config, found)
     path = source / "model-00001-of-00001.safetensors"
     data = path.read_bytes().replace(b'"F32"', b'"I32"', 1)
     path.write_bytes(data)

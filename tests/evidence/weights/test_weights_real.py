@@ -289,6 +289,20 @@ def test_megatron_goes_on_with_its_optimizer(
     assert run("megatron_run.py", "resume", folder, tmp_path / "megatron")["losses"] == losses
 
 
+@pytest.mark.parametrize("family", ["grouped", "moe_softmax"])
+def test_the_distributed_optimizer_goes_on(family: str, tmp_path: Path) -> None:
+    """Its state, through the other framework's form, in the form of `fully_sharded_model_space` again."""
+    model = {"moe_grouped_gemm": True} if family == "moe_softmax" else {}
+    flags = {"bf16": None, "use-distributed-optimizer": True}
+    script, config = pair(family, tmp_path, model=model, megatron=flags)
+    losses = run("distributed_run.py", "train", tmp_path)["losses"]
+    given = ("--config", script, "--config", config, "--optimizer")
+    assert accmap("weights", "convert", tmp_path / "distributed", *given, "-o", tmp_path / "there") == 0
+    back = ("--ckpt-format", "torch_dist", "-o", tmp_path / "back")
+    assert accmap("weights", "convert", tmp_path / "there", *given, *back) == 0
+    assert run("distributed_run.py", "resume", tmp_path, tmp_path / "back")["losses"] == losses
+
+
 @pytest.mark.parametrize("form", ["torch", "torch_dist"])
 @pytest.mark.parametrize("family", ["grouped", "moe_softmax"])
 def test_a_run_goes_on_with_its_optimizer(
@@ -316,3 +330,4 @@ def test_a_run_goes_on_with_its_optimizer(
         # What the update adds is below what the same weights already differ by.
         assert abs((ours[1] - ours[0]) - (losses[1] - losses[0])) <= 1e-6, (graph, ours, losses)
     assert abs(anew[1] - losses[1]) > 1e-3, "the moments count"
+    assert anew[0] == found["static"][0], "the distance of the first losses is that of the two models"

@@ -245,12 +245,13 @@ def write_distributed(
     adam: dict[str, dict[str, Any]] | None = None,
     flat: bool = False,
     step: int = 0,
+    buffers: dict[str, Any] | None = None,
 ) -> Path:
     """A `torch_dist` checkpoint: two files, layers and experts stacked, first projections in two chunks.
 
     Without `stacked` every expert, and gate and up projection, is a parameter of its own (`singleton_local_shards`).
     `adam` has arrays for each kind of the optimizer's state, which are stored as the distributed optimizer does if
-    they are `flat`.
+    they are `flat`; `buffers` are what it stores in a form that depends on its ranks.
     """
     place = folder / ITERATION_FOLDER
     place.mkdir(parents=True)
@@ -259,6 +260,8 @@ def write_distributed(
     whole = _stack(found) if stacked else _singletons(found)
     if adam is None:
         whole["optimizer.state.exp_avg.decoder.final_layernorm.weight"] = np.zeros(3, np.float32)
+    for key, array in (buffers or {}).items():
+        whole[f"optimizer.distributed.dp_group_idx_0.gbuf_idx_0.{key}"] = array
     for kind, state in (adam or {}).items():
         for key, array in _stack(state).items():
             whole[f"optimizer.state.{kind}.{key}"] = _flatten(key, array) if flat else array
