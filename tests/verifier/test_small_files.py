@@ -147,6 +147,30 @@ def test_a_file_that_the_small_one_cannot_say_is_refused(tmp_path: Path, monkeyp
     assert "moe.router.score_function" in found.failures["megatron"].reason
 
 
+LENGTH = ("batch.global_size", "run.train_steps")
+PIPELINE = {
+    "use_parallel: False": "use_parallel: True",
+    "pipeline_stage: 1": "pipeline_stage: 2",
+    "micro_batch_num: 1": "micro_batch_num: 4",
+    "epochs: 1": "epochs: 2",
+}
+
+
+def test_a_run_that_counts_epochs_keeps_its_steps() -> None:
+    """The small run has one sample a step: its data set has as many samples as the whole run has steps."""
+    example = Path(__file__).resolve().parents[2] / "examples" / "qwen3_dense" / "mindformers.yaml"
+    text = example.read_text("utf-8")
+    for old, new in PIPELINE.items():
+        assert old in text
+        text = text.replace(old, new)
+    config = config_of(SourceText("run.yaml", text), ReadOptions(mindformers="1.9"), path="run.yaml")
+    small = small_file(config, size.sizes_of(config)).config
+    assert size.changed_fields(config, small) == []
+    values = [{name: recipe_of(one).value(field_named(name)) for name in LENGTH} for one in (config, small)]
+    assert [one["batch.global_size"] for one in values] == [4, 1]
+    assert [one["run.train_steps"] for one in values] == [500, 500]
+
+
 def test_a_layout_becomes_one_process(tmp_path: Path) -> None:
     pair = TABLE["equal"]["dense"]
     pair = {**pair, "megatron": {**pair.get("megatron", {}), **LAYOUT}}

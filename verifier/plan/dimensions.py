@@ -315,7 +315,14 @@ def small_file(config: Config, sizes: Sizes) -> SmallFile:
         if not apart:
             break
         found = _write_small(found.config, _keys(found.config, {field_named(name): sizes[name] for name in apart}))
+    steps = recipe_of(config).value(_STEPS)
+    if steps is not None and recipe_of(found.config).value(_STEPS) != steps:
+        # The length is counted in samples, of which a step of one device needs fewer.
+        found = _write_small(found.config, _keys(found.config, {_STEPS: steps}))
     return found
+
+
+_STEPS: FieldName = "run.train_steps"
 
 
 def with_settings(
@@ -550,7 +557,7 @@ def _with_fork_values(config: Config, small: SmallFile, known: Mapping[str, Argu
 
 _MADE_SMALL = (
     *SIZES, "model.vocab_size", "model.vocab_divisor", "model.encoder_num_layers", "tokenizer.", "data.eod",
-    "data.encoder_sequence_length", "batch.", "parallel.", "computed.",
+    "data.encoder_sequence_length", "run.train_samples", "batch.", "parallel.", "computed.",
 )  # fmt: skip
 """Sizes, the tokenizer, the layout of devices, and their sums: a small file has others."""
 
