@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..schemas.compilers.tables import literal_module, load_table
 from .compile_tables import TOPICS
@@ -92,7 +92,7 @@ def _versions_run_on_both_sides(valid: dict[str, Any]) -> dict[str, tuple[tuple[
 
 
 _PROSE = ("sources", "note", "ignored", "en", "zh")
-"""Members of a row or a caveat that change nothing of what is carried over: a reader and `diff` ask for them."""
+"""Members of a row, a side or a caveat that change nothing of what is carried over: only a reader needs them."""
 
 
 def digests_of(text: Callable[[str], str]) -> dict[str, str]:
@@ -103,12 +103,14 @@ def digests_of(text: Callable[[str], str]) -> dict[str, str]:
         for row in content["rows"]:
             said = _without_prose(row)
             said.setdefault("only", content.get("only", []))
-            if "caveats" in said:
-                said["caveats"] = [_without_prose(caveat) for caveat in said["caveats"]]
             packed = json.dumps(said, sort_keys=True, ensure_ascii=False)
             found[row.get("field") or row["fields"][0]] = hashlib.sha256(packed.encode()).hexdigest()[:12]
     return found
 
 
-def _without_prose(entry: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in entry.items() if name not in _PROSE}
+def _without_prose(entry: Any) -> Any:
+    """An entry of a table without its prose, at any depth."""
+    if isinstance(entry, dict):
+        members = cast("dict[str, Any]", entry)
+        return {name: _without_prose(value) for name, value in members.items() if name not in _PROSE}
+    return [_without_prose(value) for value in cast("list[Any]", entry)] if isinstance(entry, list) else entry
