@@ -150,7 +150,7 @@ class MegatronBackend:
         types = written_types(args) if blueprint.as_written else {}
         engine = self._device != "cpu" and has_transformer_engine()
         config = _transformer_config(args, {**types, **blueprint.unlike, **_on_device(args, self._device, engine)})
-        spec = _engine_specification(args, config) if engine else _layer_specification(args, config)
+        spec = _layer_specification(args, config, engine=engine)
         self._used = self._taken & {"torch.cuda", "torch.compile", "triton"}
         if self._parses:
             self._used.add(parser.NAME)
@@ -540,30 +540,31 @@ def _interpolation(args: Mapping[str, Any]) -> float | None:
     return args.get("rotary_seq_len_interpolation_factor") if told else None
 
 
-def _layer_specification(args: Mapping[str, Any], config: Any) -> Any:
-    """Layer spec of Megatron-Core's local (not Transformer Engine) layers, with eager attention and asked-for norms."""
+def _layer_specification(args: Mapping[str, Any], config: Any, *, engine: bool) -> Any:
+    """The layers of Transformer Engine as `pretrain_gpt.py` chooses them, or the local ones with eager attention."""
     from megatron.core.models.gpt import gpt_layer_specs as specs
 
     # 0.14 and later; `pretrain_gpt.py` (from 0.16 `gpt_builders.py`) hands it to either.
-    lengths: dict[str, Any] = {"qk_l2_norm": True} if args.get("qk_l2_norm") else {}
+    chosen: dict[str, Any] = {"qk_l2_norm": True} if args.get("qk_l2_norm") else {}
+    if not engine:  # whatever the norm is: this argument chooses torch's norm layers instead of apex's
+        chosen["normalization"] = "RMSNorm"
     if args.get("num_experts"):
-        spec = specs.get_gpt_decoder_block_spec(
-            config, use_transformer_engine=False, normalization="RMSNorm", **lengths
-        )
+        spec = specs.get_gpt_decoder_block_spec(config, use_transformer_engine=engine, **chosen)
         layers = spec.layer_specs
     else:
-        spec = specs.get_gpt_layer_local_spec(
+        make = specs.get_gpt_layer_with_transformer_engine_spec if engine else specs.get_gpt_layer_local_spec
+        spec = make(
             num_experts=None,
             qk_layernorm=config.qk_layernorm,
             multi_latent_attention=config.multi_latent_attention,
-            # Whatever the norm is: this argument chooses torch's norm layers instead of apex's.
-            normalization="RMSNorm",
-            **lengths,
+            **chosen,
         )
         layers = [spec]
     for layer in {id(layer): layer for layer in layers}.values():
         if args.get("moe_shared_expert_gate"):
             _with_gate(layer)
+        if engine:
+            continue
         attention = layer.submodules.self_attention.submodules
         if config.multi_latent_attention:
             attention.core_attention = EagerCoreAttention
@@ -582,25 +583,6 @@ def _on_device(args: Mapping[str, Any], device: str, engine: bool) -> dict[str, 
     if engine and args.get("apply_layernorm_1p"):
         found["layernorm_zero_centered_gamma"] = True
     return found
-
-
-def _engine_specification(args: Mapping[str, Any], config: Any) -> Any:
-    """The layers of Transformer Engine, as `pretrain_gpt.py` chooses them."""
-    from megatron.core.models.gpt import gpt_layer_specs as specs
-
-    lengths: dict[str, Any] = {"qk_l2_norm": True} if args.get("qk_l2_norm") else {}
-    if args.get("num_experts"):
-        spec = specs.get_gpt_decoder_block_spec(config, use_transformer_engine=True, **lengths)
-        layers = spec.layer_specs
-    else:
-        spec = specs.get_gpt_layer_with_transformer_engine_spec(
-            qk_layernorm=config.qk_layernorm, multi_latent_attention=config.multi_latent_attention, **lengths
-        )
-        layers = [spec]
-    for layer in {id(layer): layer for layer in layers}.values():
-        if args.get("moe_shared_expert_gate"):
-            _with_gate(layer)
-    return spec
 
 
 def _stand_ins_in(args: Mapping[str, Any]) -> set[str]:

@@ -373,6 +373,8 @@ def _keys(config: Config, fields: Mapping[FieldName, Value]) -> dict[str, Value 
     """Keys that set these fields; a key whose field becomes unset is omitted."""
     changes = _Changes(fields, recipe_of(config), side_of(config), config.framework_version)
     given = {setting.key for setting in explicit_of(config.settings)}
+    if config.framework == "megatron" and config.dialect != OWN:  # the small launch writes what a fork's code sets, too
+        given |= {setting.key for setting in config.settings.values() if setting.origin == "derived"}
     found: dict[str, Value | Omitted] = {}
     for row in table().rows:
         side = row.side(changes.side_name, changes.version)

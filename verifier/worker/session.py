@@ -112,6 +112,22 @@ class Backend(Protocol):
         """The device by its own name, and the kernels that the models use there; empty for a CPU."""
         ...
 
+    def rates(self, plan: RatePlan) -> list[float]:
+        """The learning rates of the framework's own scheduler."""
+        ...
+
+    def decays(self, blueprint: Blueprint) -> list[float]:
+        """The weight decay at the same steps."""
+        ...
+
+    def scales(self, plan: ScalePlan) -> list[float]:
+        """The scale of the framework's own scaler at the start and after each step."""
+        ...
+
+    def samples(self, plan: SamplePlan, folder: str) -> tuple[inputs.Tokens, int | None]:
+        """The first samples that a run takes of the corpora in a folder, and after how many steps it begins anew."""
+        ...
+
 
 @runtime_checkable
 class Parsing(Protocol):
@@ -122,37 +138,6 @@ class Parsing(Protocol):
 
         Where what runs holds no parser, the blueprint as it is and None.
         """
-        ...
-
-
-@runtime_checkable
-class Scheduling(Protocol):
-    """A backend with a scheduler of its own."""
-
-    def rates(self, plan: RatePlan) -> list[float]:
-        """The learning rates of the framework's own scheduler."""
-        ...
-
-    def decays(self, blueprint: Blueprint) -> list[float]:
-        """The weight decay at the same steps."""
-        ...
-
-
-@runtime_checkable
-class Scaling(Protocol):
-    """A backend with loss scalers of its own."""
-
-    def scales(self, plan: ScalePlan) -> list[float]:
-        """The scale of the framework's own scaler at the start and after each step."""
-        ...
-
-
-@runtime_checkable
-class Sampling(Protocol):
-    """A backend with data sets of its own."""
-
-    def samples(self, plan: SamplePlan, folder: str) -> tuple[inputs.Tokens, int | None]:
-        """The first samples that a run takes of the corpora in a folder, and after how many steps it begins anew."""
         ...
 
 
@@ -251,11 +236,11 @@ def _trace(job: Job, model: Model) -> dict[str, Array]:
 def _run_schedules(job: Job, backend: Backend, values: dict[str, Any], note: Callable[[str], None]) -> None:
     """Asks the scheduler and the loss scaler, which need no model."""
     rates, scales = job.blueprint.rates, job.blueprint.scales
-    if rates is not None and isinstance(backend, Scheduling):
+    if rates is not None:
         note("learning rates")
         values["rates"] = backend.rates(rates)
         values["decays"] = backend.decays(job.blueprint)
-    if scales is not None and isinstance(backend, Scaling):
+    if scales is not None:
         note("loss scale")
         values["scales"] = backend.scales(scales)
 
@@ -269,7 +254,7 @@ def _draw_samples(
 ) -> None:
     """Draw samples of the data set into `arrays`; a refusal of small corpora is noted and does not fail the job."""
     plan = job.blueprint.samples
-    if plan is None or not isinstance(backend, Sampling):
+    if plan is None:
         return
     note("samples")
     with tempfile.TemporaryDirectory() as folder:
@@ -362,15 +347,13 @@ def _drawn_batch(model: Model, plan: InputPlan) -> inputs.Tokens:
 
 
 def describe_error(error: BaseException) -> str:
-    """An error in one line of at most 500 characters; a bare assertion is described by its condition."""
-    text = " ".join(str(error).split())
-    if not text and isinstance(error, AssertionError):
-        text = _failed_condition(error)
+    """An error in one line of at most 500 characters; one without a text is described by its place."""
+    text = " ".join(str(error).split()) or _place_of(error)
     return f"{type(error).__name__}: {text}"[:500]
 
 
-def _failed_condition(error: AssertionError) -> str:
-    """Condition of the assertion that failed, with its file and line; empty if its source is not readable."""
+def _place_of(error: BaseException) -> str:
+    """File and line that raised an error, after the condition if it is an assertion; empty without a traceback."""
     frames = traceback.extract_tb(error.__traceback__)
     if not frames or frames[-1].lineno is None:
         return ""
