@@ -5,7 +5,7 @@ The public API is loaded when it is first used, so that `import accmap` costs no
 - `load(path)`: the effective values of a file of either framework; `.recipe` is the run in the shared
   vocabulary, `.typed` a Pydantic model of that version.
 - `lint(*files)`: the findings about files in their pairs.
-- `convert(source, to)`: the other framework's file as `.text`, and the loss report as `.rows`.
+- `convert(source, to)`: the other framework's file as `.text`, and the conversion report as `.rows`.
 - `upgrade(source)`: the dynamic graph's YAML of an older one of MindSpore Transformers, in its own layout.
 - `pair(source)`: both files of one run, by name; `align=True` reduces it for precision alignment.
 - `diff(a, b)`: two files field by field, by their effective values.

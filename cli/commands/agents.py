@@ -107,7 +107,7 @@ class _Commands(NamedTuple):
         overwrite: bool = False,
         language: Language = "en",
     ) -> Answer:
-        """Convert a launch script to a YAML or back; `answer` is the loss report."""
+        """Convert a launch script to a YAML or back; `answer` is the conversion report."""
         chosen = {"--to": to}
         if target_version is not None:
             chosen["--megatron" if to == "megatron" else "--mindformers"] = target_version
