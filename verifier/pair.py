@@ -202,7 +202,7 @@ def assemble_pair(a: Config, b: Config, options: Options) -> Pair:
         shrunk,
         tuple(plain._replace(seed=101 + at) for at in range(_STEPS[options.stage])),
         padded,
-        known_ratios(sides, sizes[0], blueprints[0].model, b),
+        known_ratios((a, b), sizes[0], blueprints[0].model),
         2.0 ** round(math.log2(_PROBE_RATE / peak)) if peak > 0 else 1.0,
         all(small.get(dimensions.EXPERTS) for small in sizes),
         rates,

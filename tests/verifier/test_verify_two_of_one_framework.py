@@ -63,6 +63,7 @@ def test_a_static_yaml_and_the_dynamic_one(tmp_path: Path, capsys: pytest.Captur
         answer = verified(capsys, *map(str, files), *places)
         assert [versions[one["asked"]] for one in answer["ran"]] == [one["version"] for one in answer["ran"]]
         assert largest_error(answer) < 1e-5
+        assert (answer["verdict"], answer["initial_weights"]["drawn"]) == ("match", "differently")
         assert {entry["side"] for entry in answer["stand_ins"]} == {"mindformers a", "mindformers b"}
 
 

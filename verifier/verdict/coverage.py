@@ -605,6 +605,7 @@ class _Own(NamedTuple):
     router_alone: bool
 
 
+_STATIC = "static"
 _DYNAMIC = (
     _Own("1.9", "1.9", 0.02, router_alone=True),
     _Own("2.0", None, 0.01, router_alone=False),
@@ -614,20 +615,39 @@ _DYNAMIC = (
 
 
 def known_ratios(
-    sides: tuple[str, str], sizes: dimensions.Sizes, script: Mapping[str, Any], config: Config
+    configs: tuple[Config, Config], sizes: dimensions.Sizes, script: Mapping[str, Any]
 ) -> dict[str, float]:
-    """Known ratio of initial spreads between the frameworks, by kind of parameter, that no setting can equalize.
+    """Known ratio of initial spreads between two files, by kind of parameter, that no setting can equalize.
 
     Experts' second matrix: MindSpore Transformers does not divide. The shared experts' gate: it takes MindSpore's own
     deviation for a Dense layer, 1/√(3·width) (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5).
     """
-    if sides != ("megatron", "mindformers"):
+    a, b = configs
+    less = 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
+    if (a.framework, b.framework) == ("megatron", "mindformers"):
+        deviation = _deviation(script)
+        known: dict[str, float] = {}
+        if sizes.get(dimensions.EXPERTS):
+            gate = deviation * math.sqrt(3 * sizes[dimensions.HIDDEN])
+            known = dict(_in_blocks({_EXPERTS_OUT: less, _GATE: gate}))
+        return known | _ratios_to_dynamic(b, deviation, less)
+    if (a.dialect, b.dialect) == (DYNAMIC, _STATIC):
+        return {kind: 1 / ratio for kind, ratio in known_ratios((b, a), sizes, script).items()}
+    if (a.dialect, b.dialect) != (_STATIC, DYNAMIC) or not within(b.framework_version, _DYNAMIC[-1].since, None):
         return {}
-    deviation, less = _deviation(script), 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
-    known: dict[str, float] = {}
+    deviation, own = recipe_of(a).value("init.std"), _DYNAMIC[-1].deviation
+    if not isinstance(deviation, (int, float)):
+        return {}
+    known = _ratios_to_dynamic(b, deviation, less)
     if sizes.get(dimensions.EXPERTS):
-        gate = deviation * math.sqrt(3 * sizes[dimensions.HIDDEN])
-        known = dict(_in_blocks({_EXPERTS_OUT: less, _GATE: gate}))
+        gate = 1 / math.sqrt(3 * sizes[dimensions.HIDDEN])
+        known.update(_in_blocks({_EXPERTS_OUT: deviation / own, _GATE: gate / own}))
+    return known
+
+
+def _ratios_to_dynamic(config: Config, deviation: float, less: float) -> dict[str, float]:
+    """Ratios to the dynamic graph, of a side that draws with a deviation and less of it towards the residual stream."""
+    known: dict[str, float] = {}
     for own in _DYNAMIC if config.dialect == DYNAMIC else ():
         if within(config.framework_version, own.since, own.until):
             ratio = deviation / own.deviation
