@@ -8,7 +8,7 @@ A text that was written is read back and asked the same.
 
 from __future__ import annotations
 
-from ..mappings.keys_compiled import RUN_MODE
+from ..mappings.keys_compiled import ADAPTER_TARGETS, RATE_GROUP_NAMES, RATE_GROUPS, RUN_MODE
 from ..mappings.tables import field_named, table
 from ..schemas.diagnostic import UnreadableError, diagnose
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -95,7 +95,9 @@ def refusals(config: Config) -> tuple[Refusal, ...]:
 
 def startup_refusals(config: Config, recipe: Recipe) -> tuple[Refusal, ...]:
     """Unmet conditions of a loadable file that stop the run when it is built or at the first step."""
-    return (*_by_size(config, recipe), *_by_builders(config, recipe), *_by_table(config, recipe))
+    return (
+        *_by_size(config, recipe), *_by_builders(config, recipe), *_by_table(config, recipe), *_by_names(config, recipe)
+    )  # fmt: skip
 
 
 def require_accepted(config: Config, subjects: Collection[Subject] | None = None) -> None:
@@ -261,6 +263,30 @@ def _by_table(config: Config, recipe: Recipe) -> Iterator[Refusal]:
             found_by="table",
             rule=stop.rule,
         )
+
+
+def _by_names(config: Config, recipe: Recipe) -> Iterator[Refusal]:
+    """Refusals for groups of learning rates and for adapters whose patterns fit no name of the model."""
+    first, target = f"{RATE_GROUPS}[0].{RATE_GROUP_NAMES}", config.value(ADAPTER_TARGETS)
+    if not (config.writes(first) or isinstance(target, str)) or config.dialect == "legacy" or _has_other_mode(config):
+        return
+    from .messages_compiled import say as named
+    from .weight_layout import UndecidedSizeError, groups_without_parameters, has_adapters
+
+    found: list[tuple[str, Words, str]] = []
+    try:
+        for group in groups_without_parameters(recipe, config):
+            key = f"{RATE_GROUPS}[{group}].{RATE_GROUP_NAMES}"
+            found.append((key, named.group_without_parameters(group=group), "params: ['*embedding*']"))
+        if isinstance(target, str) and not has_adapters(recipe, config):
+            found.append((ADAPTER_TARGETS, named.no_adapters(target=target), "target_modules: linear_proj"))
+    except UndecidedSizeError:
+        return
+    for key, why, instead in found:
+        yield Refusal(
+            "optimizer", key, "no-such-parameter", *why.both(), instead, _span_of(config, key),
+            certain=True, fields=frozenset(), found_by="table",
+        )  # fmt: skip
 
 
 def _has_other_mode(config: Config) -> bool:

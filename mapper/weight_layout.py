@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from ..mappings.keys_compiled import DECAY_RULES, DECAYS_HEAD_NORMS, LAYOUT_SWITCHES
+from ..mappings.keys_compiled import (
+    ADAPTER_EXCEPTIONS,
+    ADAPTER_TARGETS,
+    DECAY_RULES,
+    DECAYS_HEAD_NORMS,
+    LAYOUT_SWITCHES,
+    RATE_GROUP_NAMES,
+    RATE_GROUPS,
+)
 from ..mappings.weights_compiled import NORM
 from ..schemas.plain_values import is_list
 from ..schemas.versions import number_of
@@ -96,11 +104,56 @@ def decayed_weights(recipe: Recipe, config: Config) -> dict[str, bool]:
     include, exclude = (_rules_of(config, key) for key in DECAY_RULES)
     found: dict[str, bool] = {}
     for name, shape in shapes.items():
-        pairing = table.find_pairing("megatron", name)
-        own = f"model.{name if pairing is None else pairing.mindformers}"
+        own = _own_name(table, name)
         spared = _is_named(own, exclude) or _is_spared(own, shape)
         found[name] = _is_named(own, include) or not spared
     return found
+
+
+def _own_name(table: WeightTable, name: str) -> str:
+    """MindSpore Transformers' name of a parameter that Megatron-Core names so."""
+    pairing = table.find_pairing("megatron", name)
+    return f"model.{name if pairing is None else pairing.mindformers}"
+
+
+def groups_without_parameters(recipe: Recipe, config: Config) -> list[int]:
+    """Groups of learning rates that no parameter falls into: each goes to the first pattern that fits its name.
+
+    mindformers 1.7-2.1 `trainer/optimizer_grouped_parameters.py:_get_gouped_lr_map`.
+    """
+    patterns: dict[str, int] = {}
+    count = 0
+    while is_list(names := config.value(f"{RATE_GROUPS}[{count}].{RATE_GROUP_NAMES}")):
+        patterns.update(dict.fromkeys(map(str, names), count))
+        count += 1
+    if not count:
+        return []
+    table = WeightTable(layout_of(recipe, config))
+    own = [_own_name(table, name) for name in expected_weights(recipe)]
+    hit = {next((group for one, group in patterns.items() if _is_named(name, [one])), None) for name in own}
+    return [group for group in range(count) if group not in hit]
+
+
+def has_adapters(recipe: Recipe, config: Config) -> bool:
+    """True if a module's path fits the pattern for adapters, as far as the names of parameters tell the modules.
+
+    mindformers 2.0-2.1 `pynative/pet/lora_adapter.py:build_lora_model`, `pynative/trainer/trainer.py:Trainer.__init__`.
+    """
+    import re
+
+    from ..schemas.mindformers.resolution_functions import is_regex, is_safe_pattern
+
+    target, exceptions = str(config.value(ADAPTER_TARGETS)), str(config.value(ADAPTER_EXCEPTIONS) or "")
+    given = [target, exceptions] if exceptions else [target]
+    if not all(is_safe_pattern(one) and is_regex(one) for one in given):
+        return True  # the reader judges what is not a pattern; a slow one is not tried
+    table = WeightTable(layout_of(recipe, config))
+    for module in {_own_name(table, name).rpartition(".")[0] for name in expected_weights(recipe)}:
+        paths = [module[:at] for at, letter in enumerate(module) if letter == "."] + [module]
+        skipped = exceptions and any(re.search(exceptions, path) for path in paths)
+        if not skipped and re.search(target, module):
+            return True
+    return False
 
 
 _HEAD_NORMS = ("q_layernorm.", "k_layernorm.")

@@ -95,7 +95,7 @@ MINDFORMERS = Framework(
     after=("predict_process", "evaluate_process", "export_process", "evaluate", "predict", "export"),
     table=ROOT / "schemas" / "mindformers" / "conditions.yaml",
 )  # fmt: skip
-REASONS = ("parser", "yaml", "kinds", "device", "file", "unreachable", "open")
+REASONS = ("parser", "yaml", "kinds", "names", "device", "file", "unreachable", "open")
 """Why no row judges a condition; the head of the table explains them."""
 TABLES = ("row", "stop")
 """The lists of conditions that rows judge."""

@@ -129,11 +129,43 @@ def test_every_judged_condition_names_a_section() -> None:
     assert set(table["row"]) - {one.get("section") for one in sections} == set()
     assert set(table["stop"]) - {stop.name for stop in stops()} == set()
     digests = [digest for name in ("row", "stop") for listed in table[name].values() for digest in listed]
-    digests += [digest for reason in ("kinds", "device", "file", "unreachable", "open") for digest in table[reason]]
+    digests += [
+        digest for reason in ("kinds", "names", "device", "file", "unreachable", "open") for digest in table[reason]
+    ]
     assert len(digests) == len(set(digests))
-    # These read the names of the network's parameters, which its classes make.
-    left = ["adapters that match no layer", "a group of rates that matches no parameter"]
-    assert len(table["open"]) <= len(left)
+    assert table["open"] == []
+
+
+@pytest.mark.parametrize(
+    ("graph", "version", "path", "value", "starts"),
+    [
+        ("static", "1.9", "params", ["nothing.here"], False),
+        ("static", "1.9", "params", ["*embedding*"], False),  # the group before takes every embedding
+        ("static", "1.9", "params", ["router", "nothing.here"], True),
+        ("dynamic", "2.1", "lora_config", {"target_modules": "query_proj"}, False),
+        (
+            "dynamic",
+            "2.1",
+            "lora_config",
+            {"target_modules": "experts|linear_proj", "exclude_layers": "decoder"},
+            False,
+        ),
+        ("dynamic", "2.1", "lora_config", {"target_modules": "linear_proj$"}, True),
+    ],
+)
+def test_patterns_that_fit_no_name(
+    graph: str, version: str, path: str, value: Any, starts: bool, tmp_path: Path
+) -> None:
+    content = of_examples(graph, version)[0]
+    if graph == "static":
+        rate = content.pop("lr_schedule")
+        groups = [{**rate, "params": ["*embedding*"]}, {**rate, path: value}]
+        content["grouped_lr_schedule"] = {"default": rate, "grouped": groups}
+    else:
+        content[path] = value
+    file = tmp_path / "run.yaml"
+    file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
+    assert is_refused(file, version) == (not starts)
 
 
 @pytest.mark.frameworks
