@@ -51,11 +51,7 @@ PAIRS: dict[str, tuple[dict[str, Any], list[str]]] = {
         {"family": "dense", "model": {"compute_dtype": "float32"}}, ["precision.compute_dtype"],
     ),
     "the router's type, which errors alike do not tell": (
-        {
-            "family": "moe_softmax",
-            "megatron": {"moe-router-dtype": "fp32"},
-            "model": {"moe_router_dtype": "bfloat16", "moe_grouped_gemm": True},
-        },
+        {"family": "moe_softmax", "megatron": {"moe-router-dtype": "fp32"}, "model": {"moe_router_dtype": "bfloat16"}},
         [],
     ),
     "the rotation in bfloat16 beside float32": (
