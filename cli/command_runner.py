@@ -102,6 +102,9 @@ def _run_parsed(command: Command, parsed: Parsed) -> int:
         said = say.of_file(file=error.filename, said=system_reason(error))
         tell(f"accmap: {said.text(str(values['lang']))}")
         return UNUSABLE
+    except MemoryError:
+        tell(say.out_of_memory().text(str(values["lang"])))
+        return UNUSABLE
     except Exception as error:
         from .language import is_not_built
 

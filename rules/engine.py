@@ -171,6 +171,8 @@ class _Run:
             for code, one in found:
                 if self.selection.is_enabled(code):
                     self._add(rule(code, self.subject.profile), one)
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(what, error)
 
@@ -179,6 +181,8 @@ class _Run:
         try:
             for found in _check_function(entry)(subject):
                 self._add(entry, found)
+        except MemoryError:
+            raise
         except Exception as error:  # noqa: BLE001 - a crash is a finding
             self._crash(entry.code, error)
 

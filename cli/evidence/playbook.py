@@ -19,7 +19,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from itertools import repeat
@@ -57,7 +56,7 @@ from ...evidence.playbook.plan import (
 from ...mapper.align.ladder import PLACEHOLDER
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_input import read_json, read_regular, read_text
-from ...schemas.border.file_output import write_folder, write_text
+from ...schemas.border.file_output import TemporaryFolder, write_folder, write_text
 from ...schemas.border.inputs import open_regular
 from ...schemas.border.text_output import emit, json_text, paint, say, tell
 from ...schemas.diagnostic import UnreadableError
@@ -269,7 +268,7 @@ def _plan_and_files(
     recipe, home = recipe_of(source), os.path.abspath(directory)
     words = _names(by_framework, directory), reading_words(options)
     target = _target_words(by_framework, options)
-    with tempfile.TemporaryDirectory(prefix=".playbook.", dir=_parent(directory)) as made:
+    with TemporaryFolder(_parent(directory)) as made:
         _prepare(plan_of(recipe, *words, Layout(target=target)), by_framework, source, made)
         kept = {name: fill_example(name, text, home, settings) for name, text in _texts(made).items()}
     devices = {os.path.dirname(name): devices_of(text) for name, text in kept.items() if name.endswith("/example.sh")}

@@ -276,7 +276,7 @@ class Gathering:
             else:
                 self._unreadable[name] = problem
             return None
-        except (UsageError, ModuleNotFoundError):  # a mistake of the caller, and a checkout that is not built
+        except (UsageError, ModuleNotFoundError, MemoryError):  # nothing that the other files' findings help with
             raise
         except Exception as error:  # noqa: BLE001 - a bug of a reader must not lose what the other files have to say
             from ...rules.engine import crash_finding

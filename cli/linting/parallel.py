@@ -8,6 +8,8 @@ from itertools import chain
 from ...schemas.border.inputs import Inputs, add_notes, exchange_inputs, exists, is_noting, noted_inputs, remember_input
 from ...schemas.diagnostic import deduplicate
 from ...schemas.fast_records import TYPE_CHECKING
+from ..argument_parser import UsageError
+from ..messages_compiled import say
 from ..progress import report_progress
 from .file_groups import Gathering
 from .linter import lint
@@ -38,6 +40,8 @@ def spread(
     What the processes read counts as read here. Where JSON of the findings alone is wanted, each process writes its
     own `ahead`, in that language, and keeps the texts of its files to itself.
     """
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
     from functools import partial
     from multiprocessing import get_context
 
@@ -47,10 +51,14 @@ def spread(
     work = partial(_some, settings, with_subjects, is_noting(), ahead)
     # The first group is read here: what that loads, the processes that are split off have.
     answers = work(groups[:1])
-    with get_context().Pool(min(jobs, len(groups)), _begin) as pool:
-        for some in pool.imap(work, shares(groups[1:], jobs)):
-            answers += some
-            report_progress(len(answers), len(groups), groups[len(answers) - 1][0])
+    # A pool of multiprocessing would wait for ever for the answer of a process that the system has ended.
+    with ProcessPoolExecutor(min(jobs, len(groups)), get_context(), _begin) as pool:
+        try:
+            for some in pool.map(work, shares(groups[1:], jobs)):
+                answers += some
+                report_progress(len(answers), len(groups), groups[len(answers) - 1][0])
+        except BrokenProcessPool:
+            raise UsageError(say.lint_worker_lost(jobs=jobs)) from None
     for _, noted, names in answers:
         add_notes(noted)
         for name in names:

@@ -99,7 +99,8 @@ def _entry(path: str, name: str, entry: Any, base: int, size: int) -> Stored:
     """Stored tensor of a safetensors header entry, after checks of its shape, type and place."""
     try:
         dtype, shape, (first, last) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
-        sound = len(shape) <= _MOST_AXES and isinstance(dtype, str) and first <= last
+        sound = isinstance(entry["shape"], list) and isinstance(entry["data_offsets"], list)
+        sound = sound and len(shape) <= _MOST_AXES and isinstance(dtype, str) and first <= last
         sound = sound and all(number.__class__ is int and 0 <= number < _LARGEST for number in (*shape, first, last))
     except (KeyError, TypeError, ValueError):
         raise_garbled(path, say.the_header_s_entry_of_2(name=name))

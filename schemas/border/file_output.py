@@ -164,6 +164,29 @@ class NewFile:
             os.close(lock)
 
 
+class TemporaryFolder:
+    """A folder for files that are put together before they are written; the next run removes that of a killed one."""
+
+    def __init__(self, parent: str) -> None:
+        self._parent = parent
+
+    def __enter__(self) -> str:
+        remove_leftovers(self._parent)
+        while True:
+            self._path = os.path.join(self._parent, f"{_MARK}{os.urandom(_TOKEN // 2).hex()}{_machine()}")
+            os.mkdir(self._path, 0o700)
+            self._lock = os.open(self._path, os.O_RDONLY)
+            if _lock_file(self._lock, wait=False) and os.path.isdir(self._path):
+                return self._path
+            os.close(self._lock)  # another process took it for a leftover before it was locked
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        from shutil import rmtree
+
+        rmtree(self._path)
+        os.close(self._lock)
+
+
 def _begin_file(folder: str, target: str) -> tuple[str, int]:
     """The name and the handle of a new file beside a place: locked, with the permissions of what is replaced."""
     while True:
@@ -197,7 +220,7 @@ def free_bytes(folder: str) -> int:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Delete temporary files that ended processes left in a folder."""
+    """Delete temporary files and folders that ended processes left in a folder."""
     try:
         names = [name for name in os.listdir(folder) if name.startswith(_MARK)]
     except OSError:
@@ -214,13 +237,17 @@ def remove_leftovers(folder: str) -> None:
 
 def _remove_leftover(path: str, *, elsewhere: bool) -> None:
     """Delete a temporary file if no process holds its lock; files of other machines only after a day."""
-    handle = os.open(path, os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    is_folder = os.path.isdir(path) and not os.path.islink(path)
+    access = os.O_RDONLY if is_folder else os.O_WRONLY
+    handle = os.open(path, access | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     try:
         # Not every network file system shows a lock to other machines: theirs are left alone for a day.
         if elsewhere and _seconds() - os.fstat(handle).st_mtime < _DAY:
             return
         if _lock_file(handle, wait=False):
-            os.unlink(path)
+            from shutil import rmtree
+
+            (rmtree if is_folder else os.unlink)(path)
     finally:
         os.close(handle)
 

@@ -106,7 +106,7 @@ SUBJECTS = {
         ("weights check weights torch",), 4
     ),
     "npy": Subject("changed.npy", "", None, ("check npy @ good.npy",), (), 6, array_files.npy),
-    "safetensors": Subject("weights/model.safetensors", "", None, ("weights check weights",), (), 4,
+    "files of safetensors": Subject("weights/model.safetensors", "", None, ("weights check weights",), (), 4,
     array_files.safetensors_file),
     "torch.save": Subject(
         "torch/iter_0000007/mp_rank_00/model_optim_rng.pt", "", None, ("weights check torch",),
@@ -214,23 +214,23 @@ def command_name(command: str) -> str:
     return " ".join(words[: 2 if words[0] in ("data", "dump", "weights", "check") else 1])
 
 
-def run_command(words: list[str]) -> tuple[int, str]:
-    """The exit code of a command line in this process, and what it wrote to standard error."""
+def run_command(words: list[str]) -> tuple[int, str, str]:
+    """The exit code of a command line in this process, its answer, and what it wrote to standard error."""
     from accmap.cli.lean import main
 
-    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True) for _ in range(2))
+    written = io.BytesIO(), io.BytesIO()
+    out, err = (io.TextIOWrapper(held, "utf-8", write_through=True) for held in written)
     with redirect_stdout(out), redirect_stderr(err):
         code = main(words)
-    held = err.buffer
-    assert isinstance(held, io.BytesIO)
-    return code, held.getvalue().decode("utf-8", "replace")
+    answer, said = (held.getvalue().decode("utf-8", "replace") for held in written)
+    return code, answer, said
 
 
 def failure_of(words: list[str], changed: str = "") -> str | None:
     """The failure of a command, by its place in accmap; None if it ended as promised."""
     import re
 
-    code, said = run_command(words)
+    code, _, said = run_command(words)
     if code in (0, 1, 2) and "Traceback (most recent call last)" not in said:
         return None
     frames = re.findall(

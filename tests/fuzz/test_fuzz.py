@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sys
 from pathlib import Path
@@ -16,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 import commands
 import judges
 import run
-from kinds import Bench, Kind, Trial
+import soak
+from kinds import KINDS, Bench, Kind, Trial
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,9 +43,15 @@ def test_each_command_reads_an_unchanged_file(name: str, bench: Path) -> None:
     if subject.change is not None:
         (bench / subject.file).write_bytes(commands.as_file(name, commands.good_texts(name, bench)[0].encode()))
     for command in (*subject.always, *subject.sometimes):
-        code, said = commands.run_command(commands.words_of(command, name))
+        code, _, said = commands.run_command(commands.words_of(command, name))
         assert code in (0, 1), (command, said)
     commands.restore(name, bench)
+
+
+def test_each_kind_has_a_name_of_its_own() -> None:
+    judged = {"bash", "PyYAML", "numpy", "safetensors", "pickle", "JSON"}
+    assert set(KINDS) == judged | set(commands.SUBJECTS)
+    assert not judged & set(commands.SUBJECTS)
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -75,3 +83,12 @@ def test_a_failure_is_seen(trouble: str, tmp_path: Path, monkeypatch: pytest.Mon
     ((name, count, failure),) = run.try_input(kind, 1, 1, Bench(tmp_path))
     assert (name, count) == ("x", 1)
     assert (failure is not None) == bool(trouble)
+
+
+def test_a_short_soak(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACCMAP_CACHE_DIR", str(tmp_path / "cache"))
+    for part, count in ((soak.edits, 10), (soak.lints, 32), (soak.changes, 4)):
+        folder = tmp_path / part.__name__
+        folder.mkdir()
+        assert list(part(count, random.Random(1), folder)) == []

@@ -263,6 +263,21 @@ for name, content in {
     "many-tensors": lambda: safetensors({f"{at}": tensor(shape=[0], offsets=[0, 0]) for at in range(20_000)}),
 }.items():
     case(f"safetensors:{name}", "weights check a.safetensors", {"a.safetensors": content})
+# What the format's own library refuses, too: the framework would not load it.
+for name, content in {
+    "shape-is-an-object": safetensors({"a": tensor(shape={})}, b"\0" * 4),
+    "bytes-of-nobody-at-the-end": safetensors({"a": tensor()}, b"\0" * 9),
+    "bytes-of-nobody-at-the-start": safetensors({"a": tensor(offsets=[4, 8])}, b"\0" * 8),
+    "metadata-of-numbers": safetensors({"__metadata__": {"a": 1}, "a": tensor()}, b"\0" * 4),
+    "metadata-is-a-list": safetensors({"__metadata__": [], "a": tensor()}, b"\0" * 4),
+}.items():
+    case(f"safetensors:{name}", "weights check a.safetensors", {"a.safetensors": content}, codes=(2,))
+case(
+    "npy:unknown-format",
+    "check npy a.npy a.npy",
+    {"a.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", b"\0" * 4, version=(2, 7))},
+    codes=(2,),
+)
 case(
     "safetensors:names-steer-json",
     "weights check a.safetensors --format json",

@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accmap.cli.lean import main
+pytest.importorskip("numpy")
+
+ROOT = Path(__file__).resolve().parents[3]
+for part in ("dump", "logs", "weights"):
+    sys.path.insert(0, str(ROOT / "tests" / "evidence" / part))
+from small_network import run as dump_of  # noqa: E402
+from weight_files import arrays, pair, write_megatron  # noqa: E402
+from writing_logs import falling, megatron_run  # noqa: E402
+
+from accmap.cli.lean import main  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are split off")]
 
-EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+EXAMPLES = ROOT / "examples"
 KILLED = 137
 STEPS = ("open", "dup", "fchown", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir", "close")
 """What writing a file consists of, by the names of the functions of `os`."""
@@ -36,7 +47,27 @@ COMMANDS = [
     "diff megatron.sh mindformers.yaml --format json -o diff.json --force",
     "init --yes --force",
     "dump config megatron.sh mindformers.yaml -d dump --force",
+    "playbook megatron.sh mindformers.yaml -d playbook --force",
+    "logs run.log -o logs.html --format html --force",
+    "dump compare recorded recorded -o compared.json --format json --force",
+    "dump scan recorded -o scanned.json --format json --force",
+    "weights check checkpoint -o checked.json --format json --force",
 ]
+MOST_STEPS = 30
+"""Of more, one in so many is tried: a playbook has 40 files, whose steps are alike.
+
+`weights convert` resumes where it was killed: tests/evidence/weights/test_weights_killed.py."""
+OUTPUTS = (
+    "out.yaml",
+    "report.json",
+    "report.html",
+    "curve.svg",
+    "diff.json",
+    "logs.html",
+    "compared.json",
+    "scanned.json",
+    "checked.json",
+)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -44,7 +75,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
-        if path.is_file() and ".accmap-" not in path.name and "cache" not in path.relative_to(folder).parts
+        if path.is_file() and ".accmap-" not in str(path) and "cache" not in path.relative_to(folder).parts
     }
 
 
@@ -99,8 +130,9 @@ def test_killed_at_each_step(line: str, tmp_path: Path) -> None:
     before = tmp_path / "before"
     # A file with an error is not upgraded.
     shutil.copytree(EXAMPLES / ("qwen3_dense" if words[0] == "upgrade" else "planted"), before)
-    for name in ("out.yaml", "report.json", "baseline.json", "lint.json", "report.html", "curve.svg", "diff.json"):
-        if name in line and not name.startswith(("baseline", "lint")):
+    _write_inputs(words, before)
+    for name in OUTPUTS:
+        if name in line:
             (before / name).write_text("the old one\n" * 400)
     folder = tmp_path / "killed"
     shutil.copytree(before, folder)
@@ -109,7 +141,7 @@ def test_killed_at_each_step(line: str, tmp_path: Path) -> None:
     assert steps > 0, "it writes"
     old, new = content(before), content(folder)
     shutil.rmtree(folder)
-    for step in range(steps):
+    for step in range(0, steps, -(-steps // MOST_STEPS)):
         shutil.copytree(before, folder)
         ended, _ = split_off(folder, words, step)
         assert ended == KILLED, step
@@ -126,6 +158,79 @@ def test_killed_at_each_step(line: str, tmp_path: Path) -> None:
         shutil.rmtree(folder)
 
 
+def _write_inputs(words: list[str], folder: Path) -> None:
+    """What a command reads beside the pair."""
+    if "run.log" in words:
+        (folder / "run.log").write_text(megatron_run(falling(12)))
+    if "recorded" in words:
+        dump_of(folder / "recorded", task="statistics")
+    if "checkpoint" in words:
+        script, _ = pair("grouped", folder / "small")
+        write_megatron(folder / "checkpoint", script, arrays(script))
+
+
 def _is_old(path: Path) -> bool:
     """A folder that the next run did not write to keeps what was left there."""
     return not any(one.is_file() and ".accmap-" not in one.name for one in path.parent.iterdir())
+
+
+def _unshares() -> bool:
+    """True if this user may make a namespace of processes."""
+    program = shutil.which("unshare")
+    return program is not None and not subprocess.run([program, "--pid", "--fork", "true"], check=False).returncode
+
+
+TURNS = 30
+WRITER = f"""
+import sys
+from accmap.cli.lean import main
+for turn in range({TURNS}):
+    code = main(["convert", "megatron.sh", "-o", f"out{{turn % 5}}.yaml", "--force"])
+    if code not in (0, 1):
+        sys.exit(code)
+"""
+
+
+@pytest.mark.skipif(not _unshares(), reason="needs a namespace of processes")
+def test_two_namespaces_on_one_folder_lose_nothing(tmp_path: Path) -> None:
+    """Two containers: each is process 1, and takes no file of the other for its own or for a leftover."""
+    shutil.copy(EXAMPLES / "planted" / "megatron.sh", tmp_path)
+    command = ["unshare", "--pid", "--fork", sys.executable, "-c", WRITER]
+    writers = [
+        subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)
+    ]
+    told = [writer.communicate()[1].decode() for writer in writers]
+    assert [writer.returncode for writer in writers] == [0, 0], told
+    texts = {path.read_text().replace(path.name, "NAME") for path in tmp_path.glob("out*.yaml")}
+    assert len(list(tmp_path.glob("out*.yaml"))) == 5
+    assert len(texts) == 1, "each is whole"
+    assert not list(tmp_path.glob(".accmap-*"))
+
+
+def _launches(folder: Path) -> list[str]:
+    for name in ("a.sh", "b.sh", "c.sh", "d.sh"):
+        shutil.copy(EXAMPLES / "qwen3_dense" / "megatron.sh", folder / name)
+    return ["lint", "a.sh", "b.sh", "c.sh", "d.sh", "--no-cache", "-j", "2"]
+
+
+def test_a_lint_does_not_wait_for_a_process_that_was_killed(
+    accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("accmap.cli.linting.parallel._begin", lambda: os.kill(os.getpid(), signal.SIGKILL))
+    answer = accmap(*_launches(tmp_path))
+    assert answer.code == 2
+    assert "use fewer with `-j 1`" in answer.err
+
+
+@pytest.mark.parametrize("place", ["accmap.cli.commands.show.load", "accmap.schemas.reader.config_of"])
+def test_too_little_memory_is_no_bug(accmap, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_given: object, **_named: object) -> None:
+        raise MemoryError
+
+    words = ["show", "a.sh"] if "show" in place else _launches(tmp_path)
+    _launches(tmp_path)
+    monkeypatch.setattr(place, fails)
+    answer = accmap(*words)
+    assert (answer.code, answer.out) == (2, "")
+    assert "memory ran out" in answer.err
+    assert "Traceback" not in answer.err
