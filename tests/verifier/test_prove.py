@@ -13,9 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent / "proving"))
 
 import prove
 from candidates import candidates
-from judging import Judge, numeric_fields
+from judging import Judge, is_drawing, numeric_fields
 from minimal_pairs import CONTEXTS, SHOWN_IN, Bench, NotWrittenError, Versions, read
-from recording import CENTRE, CLOSER, PROOFS, REASONS, STAR, Journal, digests, outcome, standing, write_proofs
+from recording import CENTRE, CLOSER, DYNAMIC, PROOFS, REASONS, STAR, Journal, digests, outcome, standing, write_proofs
 from remembering import RememberingWorkers
 
 from accmap.mapper.recipe.reading import recipe_of
@@ -27,6 +27,7 @@ from accmap.verifier.verify import verify
 from accmap.verifier.worker.blueprint import Blueprint, InputPlan, Job, OptimizerPlan
 from accmap.verifier.worker.processes import HERE, Worker, WorkerAnswer, WorkerFailure
 
+NEWEST = prove.WHEELS / "mindformers" / "2.1.0"
 NOT_YET = ("window", "clipped", "quick")
 """Contexts that 0.12 has no argument for."""
 
@@ -120,6 +121,34 @@ def test_the_models_decide(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("minimal_pairs.read", wrongly)
         judge = Judge(CENTRE, {}, workers, {})
         assert said("norm.epsilon") != ["proved"]
+
+
+@pytest.mark.frameworks
+@pytest.mark.slow
+@pytest.mark.skipif(bool(missing_modules("megatron")) or not NEWEST.is_dir(), reason="the frameworks are not installed")
+def test_the_models_of_the_dynamic_graph_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    epsilon: Any = "norm.epsilon"
+    form: Any = "activation.gelu_form"
+    with RememberingWorkers() as workers:
+        judge = Judge(DYNAMIC, {"mindformers": str(NEWEST)}, workers, {})
+        (carried,) = judge.row(rows_of(epsilon)[0])
+        assert (carried.outcome, carried.carried) == ("proved", True)
+        # The dynamic graph has no linear biases, with which Megatron-LM has two forms.
+        (lost,) = judge.row(rows_of(form)[0])
+        assert (lost.outcome, lost.context, lost.carried, lost.agrees) == ("proved", "gelu_biased", False, None)
+
+        def wrongly(text: str, framework: Any, version: str) -> Any:
+            return read(text.replace("rms_norm_eps: 5.0e-07", "rms_norm_eps: 3.0e-06"), framework, version)
+
+        monkeypatch.setattr("minimal_pairs.read", wrongly)
+        (wrong,) = Judge(DYNAMIC, {"mindformers": str(NEWEST)}, workers, {}).row(rows_of(epsilon)[0])
+        assert wrong.outcome != "proved"
+
+
+def test_weights_that_are_drawn_otherwise_are_told_from_others() -> None:
+    assert is_drawing("initialisation embedding.position_embeddings.weight")
+    assert not is_drawing("initialisation embedding.word_embeddings.weight, loss 1")
+    assert not is_drawing("loss 1")
 
 
 @pytest.mark.frameworks

@@ -237,7 +237,7 @@ class Judge:
             # Both files say it, and the report that they do not do the same: it is lost.
             carried, alike, tried = False, base, tried._replace(carried=False)
             verdict, agrees, said = self._verdict(field, base.pair)
-        if verdict == "mismatch" and _is_drawing(said) and not field.startswith("init."):
+        if verdict == "mismatch" and is_drawing(said) and not field.startswith("init."):
             verdict = "match"
         if verdict == "mismatch" and not carried:
             # The other side has not even the context: that the value changes this side's own model is all there is.
@@ -249,7 +249,7 @@ class Judge:
         # Carried over, both models have been run to the end; lost, one step of the one that changes may be enough.
         other, parts, why = self._verdict(field, apart.pair) if carried else self._parted(field, apart.pair)
         tried = tried._replace(agrees=agrees, parts=parts)
-        if verdict == "match" and _is_drawing(said) and why == said:
+        if verdict == "match" and is_drawing(said) and why == said:
             other = "match"  # the context's initial weights are drawn otherwise with either value
         if other == "not-verifiable":
             return tried._replace(outcome="not-run", said=why)
@@ -360,7 +360,7 @@ def _disagreements(field: str, found: Verification) -> list[str]:
     return [f"{stage} {name}" for stage, name in apart.items()]
 
 
-def _is_drawing(said: str) -> bool:
+def is_drawing(said: str) -> bool:
     """True if the initial weights are all that differs: the same weights give the same numbers."""
     return said.startswith("initialisation ") and ", " not in said
 
