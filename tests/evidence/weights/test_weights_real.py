@@ -319,10 +319,11 @@ def test_a_run_goes_on_with_its_optimizer(
     carried = ("weights", "convert", tmp_path / "static", *ends, "--optimizer", "-o", tmp_path / "dynamic")
     assert accmap(*carried) == 0
     assert accmap(*words, "-o", tmp_path / "anew") == 0
-    found = {"static": run("mindformers_run.py", "resume", static, tmp_path / "static")["losses"]}
+    own = run("mindformers_run.py", "resume", static, tmp_path / "static", tmp_path / "saved")["losses"]
+    found = {"static": own[:2]}
     if NEWEST.is_dir():
-        own = {"PYTHONPATH": str(NEWEST)}
-        found["dynamic"] = run("mindformers_run.py", "resume", dynamic, tmp_path / "dynamic", **own)["losses"]
+        newest = {"PYTHONPATH": str(NEWEST)}
+        found["dynamic"] = run("mindformers_run.py", "resume", dynamic, tmp_path / "dynamic", **newest)["losses"]
     anew = run("mindformers_run.py", "resume", static, tmp_path / "anew")["losses"]
     for graph, ours in found.items():
         apart = [abs(one - other) for one, other in zip(ours, losses, strict=True)]
@@ -331,3 +332,9 @@ def test_a_run_goes_on_with_its_optimizer(
         assert abs((ours[1] - ours[0]) - (losses[1] - losses[0])) <= 1e-6, (graph, ours, losses)
     assert abs(anew[1] - losses[1]) > 1e-3, "the moments count"
     assert anew[0] == found["static"][0], "the distance of the first losses is that of the two models"
+    back = ("--config", static, "--config", folder / "pretrain.sh", "--optimizer", "--ckpt-format", form)
+    assert accmap("weights", "convert", tmp_path / "saved", *back, "-o", tmp_path / "back") == 0
+    theirs = run("megatron_run.py", "resume", folder, tmp_path / "back")["losses"]
+    apart = [abs(one - other) for one, other in zip(theirs, own[2:], strict=True)]
+    assert max(apart) <= 2e-6, ("what MindSpore Transformers saved", apart)
+    assert abs((theirs[1] - theirs[0]) - (own[3] - own[2])) <= 1e-6

@@ -93,8 +93,8 @@ def train(built: Any, args: argparse.Namespace, folder: Path) -> dict[str, Any]:
 def resume(built: Any, checkpoint: Path) -> list[float]:
     """The losses of two steps after weights, optimizer and schedule were loaded strictly."""
     built.start_optimizer(1.0)
-    place = checkpoint / f"iter_{ITERATION:07d}"
-    assert (checkpoint / "latest_checkpointed_iteration.txt").read_text().strip() == str(ITERATION)
+    iteration = int((checkpoint / "latest_checkpointed_iteration.txt").read_text())
+    place = checkpoint / f"iter_{iteration:07d}"
     if (place / "metadata.json").exists():
         sharded = built.model.sharded_state_dict()
         optimizer = built._optimizer.sharded_state_dict(sharded, is_loading=True)
@@ -102,11 +102,11 @@ def resume(built: Any, checkpoint: Path) -> list[float]:
     else:
         state = torch.load(place / "mp_rank_00" / "model_optim_rng.pt", map_location="cpu", weights_only=False)
         check_order(built.model, state["model"])
-    assert (state["iteration"], state["args"].consumed_train_samples) == (ITERATION, 4 * ITERATION)
+    assert (state["iteration"], state["args"].consumed_train_samples) == (iteration, 4 * iteration)
     built.model.load_state_dict(state["model"], strict=True)
     built._optimizer.load_state_dict(state["optimizer"])
     losses = [step(built) for _ in range(2)]
-    check_schedule(built._optimizer, state["opt_param_scheduler"])
+    check_schedule(built._optimizer, state["opt_param_scheduler"], 4 * iteration)
     return losses
 
 
@@ -116,7 +116,7 @@ def check_order(model: Any, held: dict[str, Any]) -> None:
     assert [name for name in held if name in set(trained)] == trained
 
 
-def check_schedule(optimizer: Any, told: dict[str, Any]) -> None:
+def check_schedule(optimizer: Any, told: dict[str, Any], samples: int) -> None:
     """The schedule of the pair's script, which takes the checkpoint's without `--override-opt_param-scheduler`."""
     from megatron.core.optimizer_param_scheduler import OptimizerParamScheduler
 
@@ -126,7 +126,7 @@ def check_schedule(optimizer: Any, told: dict[str, Any]) -> None:
         optimizer, init_lr=0.0, max_lr=0.001, min_lr=0.0001, use_checkpoint_opt_param_scheduler=False, **words, **decay
     )
     schedule.load_state_dict(told)
-    assert schedule.num_steps == 4 * ITERATION
+    assert schedule.num_steps == samples
 
 
 def step(built: Any) -> float:

@@ -1,4 +1,4 @@
-"""Loads, saves and resumes with the real MindSpore Transformers: `… load|save FOLDER|resume YAML CHECKPOINT`."""
+"""Loads, saves and resumes with the real MindSpore Transformers: `load|save FOLDER|resume YAML CHECKPOINT [SAVED]`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main() -> None:
         return
     what, folder, checkpoint = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
     if what == "resume":
-        print(json.dumps({"losses": resume(Path(sys.argv[2]), checkpoint)}))
+        print(json.dumps({"losses": resume(Path(sys.argv[2]), checkpoint, sys.argv[4:])}))
         return
     backend = MindFormersBackend()
     config = read_config(str(folder / "train.yaml"))
@@ -58,8 +58,11 @@ def answer_logits(jobs: Path) -> None:
     print(json.dumps(found))
 
 
-def resume(file: Path, checkpoint: Path) -> list[float]:
-    """The losses of two steps after the real loader has read weights, moments and the step."""
+def resume(file: Path, checkpoint: Path, places: list[str]) -> list[float]:
+    """The losses of two steps after the real loader has read weights, moments and the step.
+
+    If a place is named, the real function saves the state there, and two more losses follow.
+    """
     config = read_config(str(file))
     if config.dialect == "dynamic":
         from accmap.verifier.mindformers.dynamic import DynamicBackend
@@ -70,12 +73,25 @@ def resume(file: Path, checkpoint: Path) -> list[float]:
     built = backend.build(from_yaml.blueprint_of(config), seed=77)
     built.start_optimizer(1.0)
     load(built.model, checkpoint, built._optimizer)
-    losses: list[float] = []
-    for _ in range(2):
-        losses.append(built.backward(draw_tokens(BATCH))["loss"])
-        built.clip()
-        built.update()
+    losses = [step(built) for _ in range(2)]
+    for place in places:
+        from mindformers.checkpoint.checkpoint import CommonInfo, save_checkpoint
+
+        told = json.loads((checkpoint / "common.json").read_text("utf-8"))
+        at = told["global_step"] + len(losses)
+        counts = {"epoch_num": 1, "step_num": at, "global_step": at, "loss_scale": 1.0}
+        common = CommonInfo(**counts, global_batch_size=told["global_batch_size"])
+        save_checkpoint(at, built.model, built._optimizer, common_info=common, save_checkpoint_path=place)
+        losses += [step(built) for _ in range(2)]
     return losses
+
+
+def step(built) -> float:
+    """One update; the loss before it."""
+    loss = built.backward(draw_tokens(BATCH))["loss"]
+    built.clip()
+    built.update()
+    return loss
 
 
 def load(network, checkpoint: Path, optimizer=None) -> list[str]:
