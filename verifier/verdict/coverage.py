@@ -394,7 +394,7 @@ def unexercised_fields(
             continue
         if field is None or (_counts(field, a, b) and not is_exercised(field, stage, asked, reach)):
             found.setdefault(entry.field, entry)
-        elif matched and certain and _may_hide(field, a, b):
+        elif matched and certain and not field.startswith(_OF_THE_WEIGHTS) and _may_hide(field, a, b):
             found.setdefault(field, entry._replace(reason=say.unseen()))
     return [*found.values(), *_unknown_arguments(configs)]
 
