@@ -483,12 +483,7 @@ def _adam_state(request: Request, checkpoint: Checkpoint, model: Model, view: Vi
         )
     state = checkpoint.adam_state(view)
     if state is None:
-        held = [amount for what, amount in model.beside.items() if what.anew]
-        why = checkpoint.explain_adam() if held else say.adam_absent()
-        size = amount_text(sum(amount.size for amount in held))
-        count = sum(amount.tensors for amount in held)
-        said = say.no_adam_state(path=request.checkpoint, tensors=count, size=size, why=why)
-        raise RefusedError(problem(said, request.checkpoint))
+        raise RefusedError(_unread_state(request.checkpoint, checkpoint, model))
     shapes = view.wanted or {}
     trained = _trained_names(shapes, table)
     for held in (state.averages, state.squares):
@@ -501,6 +496,14 @@ def _adam_state(request: Request, checkpoint: Checkpoint, model: Model, view: Vi
         for held in (state.averages, state.squares, state.masters)
     )
     return AdamState(state.step, averages, squares, masters)
+
+
+def _unread_state(path: str, checkpoint: Checkpoint, model: Model) -> Diagnostic:
+    """The size of the optimizer's state that a checkpoint has, and why it cannot be read."""
+    held = [amount for what, amount in model.beside.items() if what.anew]
+    why = checkpoint.explain_adam() if held else say.adam_absent()
+    size = amount_text(sum(amount.size for amount in held))
+    return problem(say.no_adam_state(path=path, tensors=sum(one.tensors for one in held), size=size, why=why), path)
 
 
 def _trained_names(names: Iterable[str], table: WeightTable) -> list[str]:
