@@ -52,7 +52,7 @@ def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     assert "--force" in again.err
     words = [sys.executable, "-m", "accmap", "init", "--yes", "--force", "--lang", "zh"]
     subprocess.run(words, check=True, capture_output=True)
-    assert "# 8 项尺寸中 8 项相同" in (folder / "accmap.toml").read_text("utf-8")
+    assert "# 8 项尺寸中有 8 项相同" in (folder / "accmap.toml").read_text("utf-8")
 
 
 def test_files_in_separate_trees_are_paired_by_size(accmap, folder: Path) -> None:
