@@ -168,8 +168,7 @@ def pairs_words(pairs: Iterable[Pair]) -> Words:
         sides = [tuple(commas.text(language).join(side) for side in group) for group in grouped.items()]
         return semicolons.text(language).join(pair_text(side, language) for side in sides)
 
-    words = say.proved_on(pairs=Words(pairs_text("en"), pairs_text("zh")))
-    return Words(words.en, words.zh.replace("） ", "）"))
+    return say.proved_on(pairs=Words(pairs_text("en"), pairs_text("zh")))
 
 
 def pair_text(pair: Sequence[str], language: Language) -> str:

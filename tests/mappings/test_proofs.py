@@ -96,7 +96,7 @@ def test_explain_tells_what_is_proved_and_why_not(capsys: pytest.CaptureFixture[
         None,
     ]
     assert main(["explain", "norm.epsilon", "--lang", "zh"]) == 0
-    assert "已在 0.12、0.16 × 1.9；0.12 × 1.8、2.1（动态图）上证明" in capsys.readouterr().out
+    assert "已证明：0.12、0.16 × 1.9；0.12 × 1.8、2.1（动态图）" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("known")
