@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ...mapper.differences import differences
 from ...mapper.weights import WeightTable
-from ...mappings.keys_compiled import SINKS
+from ...mappings.keys_compiled import EXPERT_RANKS, LAYERS_OF, SINKS
 from ...schemas.border.file_output import free_bytes
 from ...schemas.config import partner
 from ...schemas.diagnostic import UnreadableError
@@ -450,7 +450,7 @@ def _resumed_run(request: Request, checkpoint: Checkpoint, goal: Sides, adam: Ad
     """The state of Megatron-LM's run that goes on with the weights."""
     told = checkpoint.arguments or {}
     is_numbered = request.ckpt_format == "torch"
-    experts = request.ranks.expert if is_numbered else goal.megatron.config.value("expert_model_parallel_size")
+    experts = request.ranks.expert if is_numbered else goal.megatron.config.value(EXPERT_RANKS)
     return resumed_run(
         goal.megatron.config,
         request.checkpoint,
@@ -698,7 +698,7 @@ def _huggingface_units(maker: _Maker) -> Iterator[Unit]:
 
 def _megatron_build(request: Request, side: Side, *, latent: bool) -> Build:
     """The way in which Megatron-LM builds the layers of the target."""
-    chosen = request.implementation or side.config.value("transformer_impl") or "transformer_engine"
+    chosen = request.implementation or side.config.value(LAYERS_OF) or "transformer_engine"
     version = number_of(side.config.framework_version)
     frequency = side.config.value("moe_layer_freq")
     return Build(

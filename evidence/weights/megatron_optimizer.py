@@ -15,6 +15,14 @@ from ...mapper.schedule.curve import UndecidedError
 from ...mapper.schedule.from_config import megatron_parameters
 from ...mapper.schedule.megatron import scheduler_arguments, weight_decay_ends
 from ...mapper.weights import beside_the_weights, expert_of
+from ...mappings.keys_compiled import (
+    DECOUPLED_DECAY,
+    DISTRIBUTED_OPTIMIZER,
+    LAYERS_OF,
+    OPTIMIZER_NAME,
+    OTHER_OPTIMIZER_FORMS,
+    OTHER_PARAMETER_GROUPS,
+)
 from ...schemas.fast_records import NamedTuple
 from ...schemas.versions import number_of
 from .checkpoint_pickle import Tensor
@@ -200,16 +208,6 @@ _WHOLE_STATES = (0, 15)
 """Since when the distributed optimizer's state is stored in the shapes of the parameters."""
 _SORTED_GROUPS = (0, 16)
 _FULLY_RESHARDABLE, _FULLY_SHARDED = "fully_reshardable", "fully_sharded_model_space"
-_UNSUPPORTED = {
-    "decoupled_lr": (None,),
-    "optimizer_cpu_offload": (None, False),
-    "use_megatron_fsdp": (None, False),
-    "use_custom_fsdp": (None, False),
-    "use_torch_fsdp2": (None, False),
-}
-"""Arguments that lead to another form, and the values that do not."""
-_RENUMBERING = {"apply_wd_to_qk_layernorm": (None, False), "embedding_init_method_std": (None,)}
-"""Arguments that move parameters into other groups, which only the numbered form shows."""
 
 
 def resumed_run(
@@ -237,9 +235,9 @@ def resumed_run(
         "max_lr": parameters.lr, "min_lr": parameters.min_lr, "lr": parameters.lr,
         "betas": tuple(_number(config, path, name) for name in ("adam_beta1", "adam_beta2")),
         "eps": _number(config, path, "adam_eps"), "weight_decay": float(parameters.weight_decay),
-        "decoupled_weight_decay": config.value("decoupled_weight_decay") is not False,
+        "decoupled_weight_decay": config.is_on(DECOUPLED_DECAY, otherwise=True),
     }  # fmt: skip
-    is_distributed = bool(config.value("use_distributed_optimizer"))
+    is_distributed = config.is_on(DISTRIBUTED_OPTIMIZER)
     return ResumedRun(
         iteration,
         read,
@@ -250,20 +248,22 @@ def resumed_run(
         has_masters=is_distributed or bool(config.value("bf16") or config.value("fp16")),
         is_distributed=is_distributed,
         has_expert_optimizer=ranks_of_experts > 1,
-        counts_apart=config.value("transformer_impl") == "local",
+        counts_apart=config.value(LAYERS_OF) == "local",
     )
 
 
 def _check_form(config: Config, path: str, *, is_numbered: bool, has_expert_optimizer: bool) -> None:
     """RefusedError if the run stores its optimizer's state in a form that is not written here."""
-    if config.value("optimizer") not in (None, "adam"):
-        _refuse(path, say.adam_argument(argument=f"--optimizer {config.value('optimizer')}"))
-    if is_numbered and config.value("use_distributed_optimizer"):
+    optimizer = config.value(OPTIMIZER_NAME)
+    if optimizer not in (None, "adam"):
+        _refuse(path, say.adam_argument(argument=f"--{OPTIMIZER_NAME} {optimizer}"))
+    if is_numbered and config.is_on(DISTRIBUTED_OPTIMIZER):
         _refuse(path, say.adam_distributed_torch())
     if is_numbered and has_expert_optimizer:
         _refuse(path, say.adam_experts_torch())
-    for name, usual in {**_UNSUPPORTED, **(_RENUMBERING if is_numbered else {})}.items():
-        if config.value(name) not in usual:
+    # Which groups there are shows in the numbered form alone.
+    for name in (*OTHER_OPTIMIZER_FORMS, *(OTHER_PARAMETER_GROUPS if is_numbered else ())):
+        if config.value(name) not in (None, False):
             _refuse(path, say.adam_argument(argument=f"--{name.replace('_', '-')}"))
 
 
