@@ -65,6 +65,13 @@ def _tell_written(language: Language) -> None:
         tell(line.text(language))
 
 
+def _gather_reading_options(command: Command, parsed: Parsed, values: dict[str, object]) -> None:
+    """One value, `reading`, in place of the options that say how files are read."""
+    reading = {option.dest: values.pop(option.dest) for option in reading_options(command)}
+    values["reading"] = check_versions(read_options(reading, parsed.files))
+    values["stdin_filename"] = reading["stdin_filename"]
+
+
 def _run_parsed(command: Command, parsed: Parsed) -> int:
     """Import the module of a command and run it; a known error is printed to stderr and becomes the exit code."""
     values = dict(parsed.values)
@@ -73,9 +80,7 @@ def _run_parsed(command: Command, parsed: Parsed) -> int:
         values["output"] = None  # standard output, as for other programs
     try:
         if command.reads:
-            reading = {option.dest: values.pop(option.dest) for option in reading_options(command)}
-            values["reading"] = check_versions(read_options(reading, parsed.files))
-            values["stdin_filename"] = reading["stdin_filename"]
+            _gather_reading_options(command, parsed, values)
         module, _, function = command.module.partition(":")
         run = getattr(named_module(module, __package__), function or "run")
         if not _is_told_of(command, parsed.files, values):

@@ -16,7 +16,6 @@ from ...mapper.schedule.from_config import megatron_parameters
 from ...mapper.schedule.megatron import scheduler_arguments, weight_decay_ends
 from ...mapper.weights import beside_the_weights, expert_of
 from ...mappings.keys_compiled import (
-    DECOUPLED_DECAY,
     DISTRIBUTED_OPTIMIZER,
     LAYERS_OF,
     OPTIMIZER_NAME,
@@ -235,7 +234,7 @@ def resumed_run(
         "max_lr": parameters.lr, "min_lr": parameters.min_lr, "lr": parameters.lr,
         "betas": tuple(_number(config, path, name) for name in ("adam_beta1", "adam_beta2")),
         "eps": _number(config, path, "adam_eps"), "weight_decay": float(parameters.weight_decay),
-        "decoupled_weight_decay": config.is_on(DECOUPLED_DECAY, otherwise=True),
+        "decoupled_weight_decay": True,  # no argument changes it
     }  # fmt: skip
     is_distributed = config.is_on(DISTRIBUTED_OPTIMIZER)
     return ResumedRun(
