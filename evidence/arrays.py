@@ -103,8 +103,7 @@ def read_array(path: str) -> Array:
             version = np.lib.format.read_magic(head)
             if version not in _NUMPY_FORMATS:
                 raise _unreadable(path, say.unknown_array_format(version=".".join(map(str, version))))
-            reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            shape, fortran, dtype = reader(head)
+            shape, fortran, dtype = _read_header(np, head, version)
             return _map_array(np, path, stream, _Header(head.tell(), shape, dtype, "F" if fortran else "C"))
     except UnreadableError:
         raise
@@ -115,6 +114,22 @@ def read_array(path: str) -> Array:
     except Exception as error:  # noqa: BLE001 - the header is Python text: its parser raises whatever garbage makes it
         lines = str(error).strip().splitlines()
         raise _unreadable(path, verbatim(lines[0].rstrip(".")[:160] if lines else type(error).__name__)) from None
+
+
+def _read_header(np: Any, head: BytesIO, version: tuple[int, int]) -> Any:
+    """Shape, order (True: Fortran's) and type that the header of an `.npy` file gives."""
+    import ast
+    import warnings
+
+    begins = head.tell()
+    known = np.lib.format
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that Python 2 wrote the file
+        found = (known.read_array_header_1_0 if version == (1, 0) else known.read_array_header_2_0)(head)
+    if version == (3, 0):
+        # numpy's reader of 3.0 is not public: such a header is UTF-8, and is not mended as one of Python 2 is (`4L`)
+        ast.literal_eval(head.getvalue()[begins + 4 : head.tell()].decode())
+    return found
 
 
 class _Header(NamedTuple):

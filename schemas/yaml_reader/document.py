@@ -243,10 +243,10 @@ class Reader:
         plain = event.style is None or event.style == ""
         value: Any
         if tag is None or tag == "!":
-            if plain and (tag == "!" or event.implicit[0]):
-                value = self.plain_value(text, span)
-            else:
-                value = text
+            value = text
+            if tag == "!" or event.implicit[0]:
+                # `!` has any text read as a plain one: `! '12'` is a number, and so is a block with its line break
+                value = (self._odd_value if text[-1:] == "\n" else self.plain_value)(text, span)
         else:
             value = self._tagged_value(tag, text, span)
         if event.style in ("|", ">"):
@@ -288,7 +288,7 @@ class Reader:
     def _implicit_value(self, tag: str, text: str, span: Span) -> Any:
         """Value of an untagged scalar; notes octal, sexagesimal and date forms."""
         name = tag[len(_TAG) :]
-        value = self._construct(tag, text, span)
+        value = self._tagged_value(tag, text, span)
         if name in ("int", "float"):
             if ":" in text:
                 self._note(say.sexagesimal(text=text, value=value), span)

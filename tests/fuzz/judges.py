@@ -112,7 +112,8 @@ def compare_yaml(text: str) -> str | None:
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, OverflowError, KeyError) as error:
         wanted, refused = None, f"{type(error).__name__}: {error}"
     try:
-        ours = read_yaml(SourceText("a.yaml", text)).value
+        # of a file the byte order mark is taken off before its text is read
+        ours = read_yaml(SourceText("a.yaml", text.removeprefix("\ufeff"))).value
     except UnreadableError as error:
         bounded = error.diagnostic.kind.name in ("recursive-alias", "unreadable-value", "too-many-values")
         return (

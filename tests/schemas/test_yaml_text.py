@@ -126,6 +126,7 @@ DOCUMENTS = [
     "a: |\n  line one\n  line two\n\nb: >-\n  folded\n  text\nc: 'it''s'\nd: \"tab\\tA\"\n",
     "? a\n: b\n? c\n",
     "a: !!str 1\nb: !!int '3'\nc: !!float 1\nd: !!set {x, y}\ne: !!binary aGk=\nf: ! 12\ng: !!omap [{a: 1}]\n",
+    "a: ! ''\nb: ! '12'\nc: ! \"x\"\nd: ! |\n  7\ne: [! 'true', ! '1e-5', ! \"1.0\"]\n",
     "on: 1\nyes: 2\n1: 3\n1.0: 4\n~: 5\n",
     "%YAML 1.1\n---\na: 1\n...\n",
     "\r\na: 1\r\nb:\r\n  - x\r\n  - y\r\n",

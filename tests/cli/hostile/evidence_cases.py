@@ -278,6 +278,9 @@ case(
     {"a.npy": npy("{'descr': '<f4', 'fortran_order': False, 'shape': (1,), }", b"\0" * 4, version=(2, 7))},
     codes=(2,),
 )
+for name, header in {"numbers-of-python-2": b"(1L,)}", "not-utf8": b"(1,)} #\xff"}.items():
+    content = npy(b"{'descr': '<f4', 'fortran_order': False, 'shape': " + header + b"\n", b"\0" * 4, version=(3, 0))
+    case(f"npy:version-three-{name}", "check npy a.npy a.npy", {"a.npy": content}, codes=(2,))
 case(
     "safetensors:names-steer-json",
     "weights check a.safetensors --format json",
