@@ -609,7 +609,8 @@ LENSES = {
 def _moment_get(values: Values, scope: Scope) -> Values:
     """Type of the optimizer's moments: float32, but the type of the weights for the classes that the row names."""
     dtype, kind = values
-    return (dtype_name(dtype) if kind in (entries(scope.options.get("values")) or {}) else "float32",)
+    of_weights = isinstance(kind, str) and kind in (entries(scope.options.get("values")) or {})
+    return (dtype_name(dtype) if of_weights else "float32",)
 
 
 def _moment_put(_values: Values, _scope: Scope) -> Written:

@@ -247,6 +247,7 @@ def _set(shell: Shell, fields: list[Field], _place: Place) -> int | None:
             if letter == "o":
                 name, words = words[0].string() if words else None, words[1:]
             if name:
+                options.discard(f"?{name}")
                 (options.add if word[0] == "-" else options.discard)(name)
     shell.state.options = frozenset(options)
     if words or ended:
@@ -779,6 +780,7 @@ def _shopt(shell: Shell, fields: list[Field], _place: Place) -> int | None:
     options = set(shell.state.options)
     for word in words:
         if not word.startswith("-"):
+            options.discard(f"?shopt-{word}")
             (options.add if "-s" in words else options.discard)("shopt-" + word)
     shell.state.options = frozenset(options)
     return 0

@@ -113,11 +113,16 @@ def unary(shell: Expander, operator: str, operand: Text) -> bool | None:
     if letter == "v":
         return _is_set(shell, string)
     if letter == "o":
-        return string in shell.state.options
+        return _is_on(shell, string)
     if letter == "R":
         held = shell.state.variables.get(string)
         return held is not None and held.reference and bool(held.value)
     return _test_file(shell, letter, string)
+
+
+def _is_on(shell: Expander, option: str) -> bool | None:
+    """Result of `-o`: True if an option is on; None if it may be."""
+    return None if f"?{option}" in shell.state.options else option in shell.state.options
 
 
 def _is_set(shell: Expander, string: str) -> bool | None:

@@ -199,6 +199,8 @@ _FORMULA = r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}"
 """Layer formulas such as `[0]+[1]*3`, hybrid patterns `M-M-M*-` and pipeline layouts `Et*3|tt*29m|L`."""
 
 
+_OF_NO_MATCH = ("shopt-nullglob", "shopt-failglob", "?shopt-nullglob", "?shopt-failglob")
+"""Options under which a pattern that matches no file is not read as it stands."""
 MOST_FIELDS = 200_000
 _DEFAULTING = (":-", "-", ":=", "=", ":?", "?", ":+", "+")
 _BEARS_NOTHING = (":-", "-", ":+", "+", ":=", "=", "length")
@@ -470,7 +472,9 @@ class Expander(Variables):
         if string is None:
             field.split = True
             return [field]
-        certain = self.state.options.isdisjoint(("shopt-nullglob", "shopt-failglob"))
+        if not pattern.is_pattern(string, extended=self.has_extglob):
+            return [field]
+        certain = self.state.options.isdisjoint(_OF_NO_MATCH)
         if certain and not _may_match(string, extended=self.has_extglob):
             return [field]
         names = None if field.protected else pattern.matching_files(self, string)
@@ -1005,8 +1009,6 @@ def _is_empty(value: Text) -> bool | None:
 
 def _may_match(string: str, *, extended: bool) -> bool:
     """True if a pattern could match a file, not a formula or option."""
-    if "[" in string and not ("]" in string or "*" in string or "?" in string):
-        return False
     first = min([at for at in (string.find(char) for char in "*?[") if at >= 0], default=0)
     if "=" in string[:first]:
         return False  # `key=[a,b]`, `let X=Y*2`: no file is called so

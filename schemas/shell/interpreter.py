@@ -619,7 +619,7 @@ class Shell(Expander):
             if waiting:
                 states = [state for state, _ in waiting]
                 self.state = join_states([*states, self.state], say.loop_at(line=place.line()), place)
-            if before.variables == self.state.variables:
+            if before.variables == self.state.variables and before.options == self.state.options:
                 break
 
     def _while(self, command: While) -> None:

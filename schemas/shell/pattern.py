@@ -29,6 +29,11 @@ def has_pattern(text: str, *, extended: bool = False) -> bool:
     return "*" in text or "?" in text or "[" in text or (extended and "(" in text)
 
 
+def is_pattern(word: str, *, extended: bool = False) -> bool:
+    """True if a whole word is a pattern: a bracket that nothing closes makes none."""
+    return "]" in word.partition("[")[2] or has_pattern(word.replace("[", ""), extended=extended)
+
+
 def to_regex(parts: list[tuple[str, bool]], *, extended: bool = False, shortest: bool = False) -> str:
     """Regular expression for a pattern of quoted and unquoted parts."""
     flat = _characters(parts)

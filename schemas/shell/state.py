@@ -71,6 +71,7 @@ class State:
         self.own: Place | None = None
         """Where the positional parameters were given the script's own, of which there are none."""
         self.options: frozenset[str] = frozenset()
+        """Those that are on; with a `?` in front those that may be."""
         self.cwd: str | None = None
         self.status: int | None = 0
         self.frames: tuple[dict[str, Variable | None], ...] = ()
@@ -117,7 +118,9 @@ def _joined_pair(one: State, other: State, doubt: Doubt) -> State:
     if one.positional != other.positional:
         result.positional = _joined_list(one.positional, other.positional, doubt)
     result.own = one.own or other.own
-    result.options = one.options & other.options
+    if one.options != other.options:
+        differ = one.options ^ other.options
+        result.options = one.options & other.options | {name if name[0] == "?" else f"?{name}" for name in differ}
     if one.cwd != other.cwd:
         result.cwd = None
     if one.status != other.status:

@@ -219,6 +219,8 @@ class Variables(Session):
             if "nounset" in self.state.options and name not in ("@", "*"):
                 self.note(say.unbound(variable=name), place)
                 raise Exit(1)
+            if "?nounset" in self.state.options and name not in ("@", "*"):
+                self.note(say.unbound_perhaps(variable=name), place)
             return ()
         if name.isdigit():
             return unknown_text(say.argument_not_given(name=name), place)

@@ -282,6 +282,7 @@ def yamls() -> list[Case]:
         "a model directory of devices": GOOD_YAML + "pretrained_model_dir: /dev\n",
         "a model directory with an odd name": GOOD_YAML + 'pretrained_model_dir: "\\0\\x1b"\n',
         "sections of other kinds": "model: 1\nlr_schedule: [1]\noptimizer: null\nparallel_config: x\nrun_mode: 5\n" + GOOD_YAML,
+        "an optimizer whose class is a list": GOOD_YAML.replace("type: AdamW", "type: [AdamW]"),
         "keys of other kinds": "1: 2\nnull: 3\ntrue: 4\n1.5: 6\n" + GOOD_YAML,
         "interpolations": GOOD_YAML.replace("seed: 1", "seed: ${oc.env:HOME}${seed}{{seed}}"),
     }  # fmt: skip
