@@ -253,7 +253,7 @@ def _ranges_put(values: Values, scope: Scope) -> Written:
     ranges: list[str] = []
     at = 0
     for layers in chunks:
-        ranges.append(f"{at}-{at + layers - 1}" if layers > 1 else str(at))
+        ranges.append(_range_of(at, layers))
         at += layers
     return ([",".join(ranges[rank::size]) for rank in range(size)],)
 
@@ -299,7 +299,8 @@ def _recompute_get(values: Values, _scope: Scope) -> Values:
     if granularity is None:
         return ("selective" if activations else "none"), None
     if granularity == "full" and method == "block":
-        return "full", count
+        # The block method recomputes the layers below the count, and skips multi-token prediction.
+        return ("none", None) if _is_no_layer(count) else ("full", count)
     return granularity, None
 
 
@@ -312,6 +313,12 @@ def _recompute_put(values: Values, scope: Scope) -> Written:
             return "full", OMIT, layers, "block", OMIT, OMIT
         return "full", OMIT, 1, "uniform", OMIT, OMIT
     return (granularity if granularity == "selective" else OMIT), OMIT, OMIT, OMIT, OMIT, OMIT
+
+
+def _is_no_layer(count: Value) -> bool:
+    """True if the count, or each count of a list, is 0 or less."""
+    counts = chunks_of(count) or [integer(count)]
+    return all(one is not None and one <= 0 for one in counts)
 
 
 def _of_every_stage(count: Value, scope: Scope) -> Value:
@@ -338,12 +345,12 @@ def _config_get(values: Values, _scope: Scope) -> Values:
     """Kind and extent of recomputation, from the static graph's keys."""
     whole, selected = values
     listed = items(whole)
-    if listed is not None:
+    if listed is not None and not _is_no_layer(whole):
         same = len({str(entry) for entry in listed}) == 1
         return "full", (listed[0] if same else listed)
-    if isinstance(whole, bool) or whole is None:
-        if whole:
-            return "full", None
+    if whole is True:
+        return "full", None
+    if not whole or listed is not None:
         return ("selective" if selected else "none"), None
     return "full", whole
 
@@ -361,20 +368,76 @@ def _config_put(values: Values, scope: Scope) -> Written:
     return False, granularity == "selective"
 
 
-def _mode_get(values: Values, _scope: Scope) -> Values:
+def _mode_get(values: Values, scope: Scope) -> Values:
     """Kind and extent of recomputation, from the dynamic graph's keys."""
-    mode, layers = values
-    if mode == "full":
-        return "full", layers
-    return ("selective" if mode == "select" else "none"), None
+    mode, named = values
+    if mode != "full":
+        return ("selective" if mode == "select" else "none"), None
+    listed, layers = items(named), integer(scope.field("model.num_layers"))
+    if not listed or layers is None:
+        return "full", named
+    if sum(_in_range(entry) for entry in listed) >= layers:
+        return "full", None
+    count = _in_range(listed[0])
+    return "full", count if _named_layers(count, scope) == [str(entry) for entry in listed] else named
 
 
-def _mode_put(values: Values, _scope: Scope) -> Written:
+def _mode_put(values: Values, scope: Scope) -> Written:
     """Recomputation keys of the dynamic graph."""
     granularity, count = values
     if granularity == "full":
-        return "full", OMIT if items(count) is None else count
+        return "full", _named_layers(count, scope) or OMIT
     return ("select" if granularity == "selective" else "None"), OMIT
+
+
+def _named_layers(count: Value, scope: Scope) -> list[Value] | None:
+    """Ranges of layers as the dynamic graph names them: the first ones of each stage, or all."""
+    layers, listed = integer(scope.field("model.num_layers")), items(count)
+    if listed is not None and any(isinstance(entry, str) for entry in listed):
+        return listed
+    if layers is None or layers < 1:
+        return None
+    if count is None:
+        return [_range_of(0, layers + (integer(scope.field("mtp.num_layers")) or 0))]
+    pieces = chunks_of(scope.field("parallel.pipeline_layers")) or _spread(layers, _number_of_pieces(scope))
+    counts = chunks_of(count) or [integer(count) or 0]
+    return _first_layers(counts if len(counts) == len(pieces) else [max(counts)] * len(pieces), pieces)
+
+
+def _first_layers(counts: list[int], pieces: list[int]) -> list[Value]:
+    """Ranges of the first layers of each piece."""
+    ranges: list[Value] = []
+    start = 0
+    for wanted, piece in zip(counts, pieces, strict=True):
+        if min(wanted, piece) > 0:
+            ranges.append(_range_of(start, min(wanted, piece)))
+        start += piece
+    return ranges
+
+
+def _number_of_pieces(scope: Scope) -> int:
+    """Pipeline stages times the chunks of each, at most as many as lists may have."""
+    stages = integer(scope.field("parallel.pipeline_size")) or 1
+    return min(max(1, stages * (integer(scope.field("parallel.virtual_pipeline_size")) or 1)), _MOST_STAGES)
+
+
+def _range_of(start: int, size: int) -> str:
+    return f"{start}-{start + size - 1}" if size > 1 else str(start)
+
+
+def _modules_get(values: Values, scope: Scope) -> Values:
+    """The parts that are recomputed; the core attention of all layers by Megatron-LM's name."""
+    return (["core_attn"],) if values[0] and values[0] == _core_attention(scope) else values
+
+
+def _modules_put(_values: Values, scope: Scope) -> Written:
+    """The part that Megatron-LM recomputes by default, by the name that the dynamic graph has for it."""
+    return ((_core_attention(scope) or OMIT) if scope.field("recompute.granularity") == "selective" else OMIT,)
+
+
+def _core_attention(scope: Scope) -> Value:
+    layers = _named_layers(None, scope)
+    return layers and {"self_attention.core_attention": layers}
 
 
 LENSES = {
@@ -387,4 +450,5 @@ LENSES = {
     "megatron_recompute": Lens(_recompute_get, _recompute_put, ((0, 1), (2, 3))),
     "recompute_config": Lens(_config_get, _config_put),
     "recompute_mode": Lens(_mode_get, _mode_put),
+    "selected_modules": Lens(_modules_get, _modules_put),
 }
