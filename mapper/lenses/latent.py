@@ -25,6 +25,8 @@ _STEP = 0.1
 """The constant of `_yarn_get_mscale`, in both frameworks."""
 _DIGITS = 10
 """What is taken back out of a computed scale is written with so many digits."""
+_ANY_FACTOR = 40.0
+"""Positions that are not YaRN's take no factor, so a scale may be written with any: here with DeepSeek-V3's."""
 BETA_FAST = 32.0
 """The rotations above which YaRN leaves a frequency alone: Megatron-LM has no argument for it."""
 
@@ -53,10 +55,11 @@ def _scale_put(values: Values, scope: Scope) -> Written:
         return OMIT, OMIT, OMIT
     if _is_yarn(scope):
         return OMIT, OMIT, OMIT  # YaRN's own rows write all three
-    factor = number(scope.field("position.yarn.factor"))
-    if factor is None or factor <= 1 or scale == 1:
-        # Without stretching there is no scale, whatever the coefficients say.
+    if scale == 1:
         return 1.0, OMIT, OMIT
+    factor = number(scope.field("position.yarn.factor"))
+    if factor is None or factor <= 1:
+        factor = _ANY_FACTOR
     own = _coefficient(scale, factor)
     if scope.options.get("by") == "all_dimensions":
         return factor, OMIT, own

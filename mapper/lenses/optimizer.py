@@ -475,7 +475,7 @@ def _shape(rate: _Rate, warm: int, scope: Scope) -> Mapping[str, Value] | None:
     # The dynamic graph's schedules end with the run, but for those that count their own steps.
     run = integer(scope.field("run.train_steps")) if scope.side == "dynamic" else end
     names = entries(scope.options.get("written")) or {}
-    if rate.style == "constant" or (highest is not None and highest <= lowest):
+    if rate.style == "constant" or (highest is not None and highest == lowest):
         return {"name": names["constant"]}
     shape = _SHAPES.get(str(rate.style))
     return None if shape is None else shape(rate, _Ends(warm, end or 0, None if end is None else run, lowest, names))

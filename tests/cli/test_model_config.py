@@ -317,6 +317,26 @@ def test_a_setting_without_which_a_model_will_not_run_is_written_and_named(
 
 
 @pytest.mark.parametrize(
+    ("target", "written"),
+    [
+        ("mindformers", ["rotary_scaling_factor: 40.0", "mscale: 1.0"]),
+        ("megatron", ["--rotary-scaling-factor 40.0", "--mscale 1.0"]),
+    ],
+)
+@pytest.mark.parametrize("kind", ["linear", "llama3"])
+def test_the_scale_of_latent_attention_is_written_for_positions_of_any_kind(
+    accmap: Callable[..., Any], tmp_path: Path, kind: str, target: str, written: list[str]
+) -> None:
+    """`DeepseekV3Attention.__init__` scales by `factor` and `mscale_all_dim` whatever `type` names."""
+    scaling = {"type": kind, "factor": 40, "mscale_all_dim": 1.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    model = folder(tmp_path / "m", **LATENT, rope_scaling={**scaling, "original_max_position_embeddings": 1024})
+    answer = accmap("convert", model, "--to", target, "-o", str(tmp_path / "out"))
+    assert answer.code == 1, answer.err
+    text = (tmp_path / "out").read_text("utf-8")
+    assert not [one for one in written if one not in text]
+
+
+@pytest.mark.parametrize(
     "words",
     [
         "lr M",

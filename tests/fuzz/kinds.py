@@ -22,10 +22,11 @@ class Trial(NamedTuple):
 
 
 class Bench:
-    """The folder in which a worker tries inputs."""
+    """The folder in which a worker tries inputs; `keep` leaves there what an input has changed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, keep: bool = False) -> None:
         self.folder = folder
+        self.keep = keep
 
     def prepare(self, kinds: Sequence[Kind]) -> None:
         """Write the files that stay as they are, and run each command once: what it imports, each input has then."""
@@ -59,7 +60,8 @@ def _commanded(name: str) -> Kind:
         for command in drawn:
             words = commands.words_of(command, name)
             yield Trial(commands.command_name(command), lambda words=words: commands.failure_of(words, place))
-        commands.restore(name, bench.folder)
+        if not bench.keep:
+            commands.restore(name, bench.folder)
 
     return Kind(name, subject.weight, trials)
 

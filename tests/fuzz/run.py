@@ -224,7 +224,7 @@ def _summarize(journal: Journal) -> None:
 def show_one(options: argparse.Namespace) -> int:
     """One input in full; its files stay."""
     folder = tempfile.mkdtemp(prefix="accmap_fuzz_")
-    bench = Bench(Path(folder))
+    bench = Bench(Path(folder), keep=True)
     kind = KINDS[options.kind[0]]
     bench.prepare([kind])
     os.chdir(folder)
