@@ -108,7 +108,8 @@ def test_several_nodes_are_launched_on_each(tmp_path: Path) -> None:
 def test_the_dynamic_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--init-weights"]) == 0
     assert "--mode 1" in (tmp_path / "README.md").read_text("utf-8")
-    assert "mindformers 2.1 assumed (dynamic graph, the default; `--mindformers 1.9` writes" in capsys.readouterr().err
+    default = "mindformers 2.1 assumed (dynamic graph, the default; `--mindformers 1.9` selects static graph mode)"
+    assert default in capsys.readouterr().err
 
 
 def with_evaluation(folder: Path) -> str:
