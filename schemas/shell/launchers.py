@@ -959,8 +959,8 @@ def _with_mark(word: Field, mark: str, value: str | None, doubt: Doubt | None) -
 
 
 def whole_number(text: str | None) -> int | None:
-    """Plausible number of processes or words in a text; None otherwise."""
-    return int(text) if text is not None and is_digits(text) and len(text) < 9 else None
+    """Number of processes or words in a text, of 18 digits at most; None otherwise."""
+    return int(text) if text is not None and is_digits(text) and len(text) < 19 else None
 
 
 def _is_python(base: str) -> bool:
