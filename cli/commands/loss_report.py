@@ -69,7 +69,7 @@ def print_refusals(file: str, refusals: Sequence[Refusal], language: Language) -
     colour, word = sys.stderr.isatty() and not os.environ.get("NO_COLOR"), _word(language)
     for refusal in refusals:
         line = word("stops", file=file, reason=refusal.message(language))
-        more = "" if refusal.instead is None else word("instead", instead=refusal.instead)
+        more = "" if refusal.instead is None else mark("sentence", language) + word("instead", instead=refusal.instead)
         tell(paint(line, "red", colour) + more)
 
 
