@@ -88,8 +88,8 @@ ALLOWED: dict[str, dict[str, str]] = {
         "open": "a small corpus in the worker's folder",
         "np.load": "weights that the parent has read already",
     },
-    "verifier/worker/session.py": {
-        "TemporaryDirectory": "where a data set finds its small corpora",
+    "verifier/worker/session.py": {"TemporaryDirectory": "where a data set finds its small corpora"},
+    "verifier/worker/blueprint.py": {
         "linecache": "the condition that has failed, of a framework's module that this process has imported",
         "linecache.getlines": "the condition that has failed, of a framework's module that this process has imported",
     },

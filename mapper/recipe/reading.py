@@ -166,9 +166,20 @@ def recipe_of(config: Config) -> Recipe:
     return RecipeReading(config).recipe()
 
 
-OF_THE_NETWORK: tuple[str, ...] = (
-    "model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.", "precision.",
-)  # fmt: skip
+_OF_THE_NETWORK = ("model.", "attention.", "position.", "norm.", "activation.", "moe.", "mtp.", "precision.")
+_OF_THE_OPTIMIZER: frozenset[FieldName] = frozenset(
+    (
+        "precision.main_grads_dtype",
+        "precision.main_params_dtype",
+        "precision.exp_avg_dtype",
+        "precision.exp_avg_sq_dtype",
+    )
+)
+
+
+def is_of_the_network(name: FieldName) -> bool:
+    """True for a field that a run without an optimizer has, too."""
+    return name.startswith(_OF_THE_NETWORK) and name not in _OF_THE_OPTIMIZER
 
 
 def _network_alone(recipe: Recipe) -> Recipe:
@@ -181,7 +192,7 @@ def _network_alone(recipe: Recipe) -> Recipe:
     layers = recipe.fields.get("model.num_layers")
     by_default = recipe.framework == "megatron" and layers is not None and layers.origin == "explicit"
     fields = {
-        name: value if name.startswith(OF_THE_NETWORK) and (by_default or value.origin == "explicit") else nothing
+        name: value if is_of_the_network(name) and (by_default or value.origin == "explicit") else nothing
         for name, value in recipe.fields.items()
     }
     return recipe._replace(fields=fields, unmapped=())

@@ -7,7 +7,7 @@ generate`, `GenerationConfig.from_model_config`), transformers takes them from `
 from __future__ import annotations
 
 from ...mapper.differences import GENERATION
-from ...mapper.recipe.reading import OF_THE_NETWORK
+from ...mapper.recipe.reading import is_of_the_network
 from ...mapper.recipe.values import Unmapped
 from ...mapper.translate.yaml_text import scalar
 from ...mappings.inference_compiled import (
@@ -477,11 +477,7 @@ def _known_networks(sides: Sequence[Recipe]) -> Iterator[Recipe]:
             decided = layers is not None and layers.decided
             value = "described" if decided else None
             keys = (Unmapped(GENERATION + "network", value, None, "numerics", "", "", decided),)
-        known = {
-            name: value
-            for name, value in side.fields.items()
-            if name.startswith(OF_THE_NETWORK) and name not in unknown
-        }
+        known = {name: value for name, value in side.fields.items() if is_of_the_network(name) and name not in unknown}
         yield side._replace(fields=known, unmapped=keys)
 
 

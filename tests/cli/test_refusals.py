@@ -124,6 +124,8 @@ TRIED_ELSEWHERE = {
     "record_without_pair": "what records refuse: tests/verifier/test_verify_records.py",
     "records_of_other_weights": "what records refuse: tests/verifier/test_verify_records.py",
     "frameworks_in_store": "is no refusal: the size of the folder, after a framework was prepared",
+    "diff_shows_an_update": "names the option beside --diff: tests/cli/test_translating.py",
+    "lint_worker_lost": "the system has ended a process: tests/cli/hostile/test_killed.py",
     "refused": "a framework refuses the run: what it requires is printed, and no option of accmap is",
 }
 WRONG_USE = {

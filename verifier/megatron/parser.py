@@ -26,8 +26,8 @@ from unittest.mock import MagicMock
 import torch
 import typing_extensions
 
+from ..worker.blueprint import describe_error
 from ..worker.patches import InertFinder, Patches, import_without_triton
-from ..worker.session import describe_error
 
 if TYPE_CHECKING:
     import argparse

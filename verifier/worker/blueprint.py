@@ -234,3 +234,29 @@ def job_from_json(written: dict[str, Any]) -> Job:
 def _input_plan(written: dict[str, Any]) -> InputPlan:
     values: dict[str, Any] = {**written, **{name: tuple(written[name]) for name in ("avoid", "include", "ends")}}
     return InputPlan(**values)
+
+
+def describe_error(error: BaseException) -> str:
+    """An error in one line of at most 500 characters; one without a text is described by its place."""
+    text = " ".join(str(error).split()) or _place_of(error)
+    return f"{type(error).__name__}: {text}"[:500]
+
+
+def _place_of(error: BaseException) -> str:
+    """File and line that raised an error, after the condition if it is an assertion; empty without a traceback."""
+    import ast
+    import linecache
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    if not frames or frames[-1].lineno is None:
+        return ""
+    path, line = frames[-1].filename, frames[-1].lineno
+    try:
+        tree = ast.parse("".join(linecache.getlines(path)))
+    except SyntaxError:
+        return ""
+    asserted = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
+    failed = [node for node in asserted if node.lineno <= line <= (node.end_lineno or node.lineno)]
+    place = f"{path.rpartition('/')[2]}:{line}"
+    return f"{ast.unparse(failed[0].test)} ({place})" if failed else f"({place})"

@@ -34,7 +34,7 @@ def main(framework: str, device: str = "cpu") -> None:
     try:
         backend = backend_of(framework, device)
     except Exception as error:  # noqa: BLE001 - whatever a framework raises is the parent's finding
-        from .session import describe_error
+        from .blueprint import describe_error
 
         traceback.print_exc()
         answer(failed=describe_error(error))
@@ -44,8 +44,8 @@ def main(framework: str, device: str = "cpu") -> None:
 
     import numpy as np
 
-    from .blueprint import job_from_json
-    from .session import describe_error, perform
+    from .blueprint import describe_error, job_from_json
+    from .session import perform
 
     # What importing left is not looked at again: collecting after each job then costs nothing.
     gc.collect()

@@ -6,11 +6,8 @@ Megatron-Core's names and in its layout.
 
 from __future__ import annotations
 
-import ast
-import linecache
 import tempfile
 import time
-import traceback
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -18,6 +15,7 @@ import numpy as np
 
 from ...schemas.fast_records import NamedTuple
 from . import inputs
+from .blueprint import describe_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -344,28 +342,6 @@ def _probe(
 def _drawn_batch(model: Model, plan: InputPlan) -> inputs.Tokens:
     """Tokens drawn for one plan, in the arrangement that the model takes."""
     return model.arrange(inputs.draw_tokens(plan))
-
-
-def describe_error(error: BaseException) -> str:
-    """An error in one line of at most 500 characters; one without a text is described by its place."""
-    text = " ".join(str(error).split()) or _place_of(error)
-    return f"{type(error).__name__}: {text}"[:500]
-
-
-def _place_of(error: BaseException) -> str:
-    """File and line that raised an error, after the condition if it is an assertion; empty without a traceback."""
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames or frames[-1].lineno is None:
-        return ""
-    path, line = frames[-1].filename, frames[-1].lineno
-    try:
-        tree = ast.parse("".join(linecache.getlines(path)))
-    except SyntaxError:
-        return ""
-    asserted = (node for node in ast.walk(tree) if isinstance(node, ast.Assert))
-    failed = [node for node in asserted if node.lineno <= line <= (node.end_lineno or node.lineno)]
-    place = f"{path.rpartition('/')[2]}:{line}"
-    return f"{ast.unparse(failed[0].test)} ({place})" if failed else f"({place})"
 
 
 def _statistics(array: Array) -> dict[str, float]:

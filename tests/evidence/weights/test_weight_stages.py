@@ -104,7 +104,7 @@ def test_a_cut_that_megatron_refuses(cut: Cut, told: str) -> None:
 
 
 def test_layouts_came_with_a_version() -> None:
-    with pytest.raises(UnreadableError, match=r"requires 0\.13"):
+    with pytest.raises(UnreadableError, match=r"requires Megatron-LM 0\.13"):
         chunks_of(Cut(1, pipeline_model_parallel_layout="Et*8L"), 8, further=False, place="x", version=(0, 12))
 
 

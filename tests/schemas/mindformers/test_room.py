@@ -7,11 +7,12 @@ from pathlib import Path
 import accmap.schemas.mindformers as room
 
 HERE = Path(room.__file__).resolve().parent
-MOST = 1064
+MOST = 1091
 """Lines of the modules below. The number only falls.
 
 It rose by 84, by 39 and by 5: what a reader checks of kinds, what goes on to MindSpore, sections under
-another name, and the release that knows a class are judged here since then; and by 4 lines of docstrings.
+another name, and the release that knows a class are judged here since then; by 4 lines of docstrings;
+and by 27: a callback's arguments, their kinds and those that it requires, in both graphs.
 """
 SEMANTICS = {
     "legacy": "the older classes and their networks",
