@@ -320,7 +320,7 @@ def _are_numbers(found: Any) -> bool:
 def _require(*, holds: bool) -> None:
     """Raise PickleError unless the condition holds."""
     if not holds:
-        raise PickleError("an entry is not as expected")
+        raise PickleError("an entry has an unexpected form")
 
 
 def _nothing(_state: Any) -> None:
