@@ -96,7 +96,9 @@ def test_the_rest_of_a_longer_run_is_named(pair: Run, swapped: bool) -> None:
     found = pair(script("data", steps=longer), yaml("data", samples=4 * shorter))
     assert (found["exit"], found["verdict"], found["agreement"]["whole_run"]) == (1, "partial", False)
     side = "b.yaml" if swapped else "a.sh"
-    assert found["not_compared"] == [{"what": "steps 2 to 12", "reason": f"only {side} runs these 11 steps"}]
+    assert found["not_compared"] == [
+        {"what": "steps 2 to 12", "reason": f"only {side} runs these 11 steps, because its run is longer"}
+    ]
     assert "and the whole run is equal" not in json.dumps(found)
 
 

@@ -219,8 +219,8 @@ def test_a_text_names_the_option_that_shows_the_rest(
     written: Callable[..., str], accmap: Callable[..., Any], folder: Path, name: str, everything: str, rest: str
 ) -> None:
     text = written(name, "text")
-    assert text.endswith(f"… {rest} to show the rest\n")
-    assert re.search(r"^ *… |.* …$", text.removesuffix(f"… {rest} to show the rest\n"), re.MULTILINE)
+    assert text.endswith(f"… use {rest} to show the rest\n")
+    assert re.search(r"^ *… |.* …$", text.removesuffix(f"… use {rest} to show the rest\n"), re.MULTILINE)
     if everything == "--all":
         assert "…" not in accmap(*PAGES[name].split(), "--all").out
     elif everything:

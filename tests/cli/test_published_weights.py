@@ -174,7 +174,7 @@ def test_there_and_back(
         assert not (tmp_path / "there").exists()
         return
     assert there.code == 0, there.err
-    assert ("read FP8" in there.out) == ("eight_bit" in switches)
+    assert ("FP8 tensors: " in there.out) == ("eight_bit" in switches)
     back = accmap("weights", "convert", "there", "--to", "huggingface", *given, "--config", "m", "-o", "back")
     assert back.code == 0, back.err
     found = {

@@ -218,7 +218,7 @@ def test_the_command_line_stands_over_the_configuration(accmap: Callable[..., An
         ),
         (
             '[[pairs]]\nmegatron = "a"\nmindformers = "b"\nstep = 1\n',
-            "pairs has no 'step' (did you mean steps?)",
+            "pairs has no key 'step' (did you mean steps?)",
         ),
     ],
 )

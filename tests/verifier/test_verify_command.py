@@ -249,7 +249,7 @@ def test_what_was_not_compared_has_a_reason_for_each_field_and_each_reason_stand
     )
     text = str(text_of(verification(not_compared=unrun).to_json(), "en"))
     reasons = "not compared\n- run.seed: drawn here\n- x.y (1 | 2), z: a kernel\n"
-    assert text.endswith(reasons + "\n… -o report.html shows the rest\n")
+    assert text.endswith(reasons + "\n… use -o report.html to show the rest\n")
 
 
 def test_the_progress_says_what_happens_before_a_framework_answers(

@@ -154,7 +154,7 @@ def test_a_version_file_without_a_version_is_said(tmp_path: Path) -> None:
     path.write_text("nothing")
     _found, problems = installed_software(str(tmp_path))
     assert [problem.kind.code for problem in problems] == ["EVD085"]
-    assert "version.info does not name one" in problems[0].message()
+    assert "version.info does not contain a version" in problems[0].message()
 
 
 def test_python_and_numpy_are_found() -> None:

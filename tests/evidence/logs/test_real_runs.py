@@ -114,7 +114,7 @@ def test_what_the_first_steps_do_not_show_is_told_by_the_configurations(
         (criterion,) = [one for one in found["comparisons"][0]["criteria"] if one["name"] == "settings"]
         return f"{found['verdict']} {criterion['status']} {criterion['message']}"
 
-    assert told().startswith("match info the logs do not show settings")
+    assert told().startswith("match info these logs do not reveal settings")
     by_fields, by_rules = told(*scripts), told(scripts[0], tmp_path / "b.yaml")
     assert by_fields.startswith("mismatch fail" if option else "match pass"), by_fields
     assert by_rules.startswith("mismatch fail 1 settings" if option else "match pass"), by_rules
