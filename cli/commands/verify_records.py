@@ -431,11 +431,7 @@ def _megatron_checkpoint(side: _ExportedSide) -> dict[str, bytes | str]:
     [(_rank, models)] = ranks_of(_weights_of(side), Ranks(), build, gated=layout.gated)
     stream = BytesIO()
     each = [weight for weights in models.values() for weight in weights.values()]
-    write_archive(
-        stream.write,
-        shard_content(models, 0, {}, lambda _states: {}),
-        ((one.size, iter((_bytes_of(one),))) for one in each),
-    )
+    write_archive(stream.write, shard_content(models, 0), ((one.size, iter((_bytes_of(one),))) for one in each))
     return {
         "checkpoint/latest_checkpointed_iteration.txt": "release\n",
         "checkpoint/release/mp_rank_00/model_optim_rng.pt": stream.getvalue(),

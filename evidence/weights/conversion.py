@@ -463,7 +463,7 @@ def _resumed_run(request: Request, checkpoint: Checkpoint, goal: Sides, adam: Ad
 
 
 class _Maker(NamedTuple):
-    """What the files of a target are made of."""
+    """The weights, states and settings that the files of a target are written from."""
 
     request: Request
     checkpoint: Checkpoint
@@ -777,7 +777,7 @@ _MAKERS = {"megatron": _megatron_units, "mindformers": _mindformers_units, "hugg
 
 
 def _arguments(side: Side, weights: Mapping[str, Weight], request: Request, run: ResumedRun | None) -> Made:
-    """The run's arguments that stand in a checkpoint: what the model is, and that there is nothing else."""
+    """The arguments in a checkpoint: they describe the model and how far the run is."""
     found: dict[str, Any] = {
         name: value
         for name in DESCRIBING

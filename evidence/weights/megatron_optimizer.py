@@ -85,11 +85,11 @@ _MOST_STEPS = 1 << 40
 
 
 ODD = (AttributeError, TypeError, ValueError, KeyError, IndexError, OverflowError)
-"""What a table raises that is not as the frameworks write it."""
+"""Errors that reading a table raises if the frameworks did not write it."""
 
 
 def adam_step(file: TorchFile, optimizer: Any) -> int | None:
-    """The updates that an optimizer's state tells of, of the first one if there are several; None without any."""
+    """Number of updates in an optimizer's state, in the first state if there are several; None without a number."""
     try:
         table = _inner_optimizer(optimizer)
         return None if table is None else next(filter(None, map(partial(_step_number, file), _told_steps(table))), None)
@@ -98,7 +98,7 @@ def adam_step(file: TorchFile, optimizer: Any) -> int | None:
 
 
 def _told_steps(table: Mapping[str, Any]) -> Iterator[Any]:
-    """Where optimizers keep their step: for all weights, with each of them, or with each group."""
+    """The steps in a state: optimizers store one for all weights, one for each weight, or one for each group."""
     states = cast("dict[Any, Any]", table.get("state", {}))
     yield states.get("common_step")
     for told in (states.values(), table["param_groups"]):
@@ -157,7 +157,7 @@ def _is_trained(entry: Entry) -> bool:
 
 
 class ResumedRun(NamedTuple):
-    """What Megatron-LM asks for, beside the weights, when a run goes on."""
+    """The state that Megatron-LM loads, besides the weights, to continue a run."""
 
     iteration: int
     samples: int
@@ -190,7 +190,7 @@ class ResumedRun(NamedTuple):
 
     @property
     def content_metadata(self) -> dict[str, Any]:
-        """What a checkpoint says of its own form, for versions that ask."""
+        """The description of its form that a checkpoint contains from 0.15 on; empty for earlier versions."""
         if self.version < _WHOLE_STATES:
             return {}
         own = {} if self.sharding is None else {"distrib_optim_sharding_type": self.sharding}
@@ -260,7 +260,7 @@ def _check_form(config: Config, path: str, *, is_numbered: bool, has_expert_opti
         _refuse(path, say.adam_distributed_torch())
     if is_numbered and has_expert_optimizer:
         _refuse(path, say.adam_experts_torch())
-    # Which groups there are shows in the numbered form alone.
+    # Only the numbered form depends on the groups of parameters.
     for name in (*OTHER_OPTIMIZER_FORMS, *(OTHER_PARAMETER_GROUPS if is_numbered else ())):
         if config.value(name) not in (None, False):
             _refuse(path, say.adam_argument(argument=f"--{name.replace('_', '-')}"))
@@ -297,7 +297,7 @@ def number_parameters(run: ResumedRun, models: Mapping[str, Mapping[str, Weight]
 
 
 def shard_optimizer(run: ResumedRun, groups: Sequence[tuple[bool, list[str]]], tensors: Mapping[str, Any]) -> Any:
-    """What a shard holds beside its model; `tensors` are those of the state by kind and parameter."""
+    """The optimizer and scheduler entries of a shard; `tensors` has the state by kind and parameter."""
     numbers = {name: number for number, name in enumerate(name for _, names in groups for name in names)}
     counted: dict[str, Any] = {"step": run.step} if run.counts_apart else {}
     state = {
@@ -334,7 +334,7 @@ def distributed_state_key(run: ResumedRun, kind: str, key: str, name: str) -> st
 
 
 def distributed_optimizer(run: ResumedRun, names: Mapping[str, Weight]) -> dict[str, Any]:
-    """What a distributed checkpoint says of its optimizers, beside the states."""
+    """The entries of a distributed checkpoint about its optimizers, without the states."""
     ordered = sort_parameters(names)
     optimizers: list[dict[str, Any]] = []
     for is_expert in (False, True) if run.has_expert_optimizer else (False,):

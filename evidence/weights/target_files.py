@@ -176,7 +176,7 @@ class Unit(NamedTuple):
     shapes: Mapping[str, Shape] = {}
     """The shape under which a piece is stored, where it is one of several."""
     states: Mapping[str, Weight] = {}
-    """What a shard holds behind its model chunks."""
+    """The optimizer's states, which a shard stores after its model chunks."""
     rest: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _tensors: {}
     """A shard's other content, out of the tensors of its states."""
 

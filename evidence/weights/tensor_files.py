@@ -73,7 +73,7 @@ def read_header(path: str) -> dict[str, Stored]:
 def _check_cover(path: str, tensors: Iterable[Stored], start: int, size: int) -> None:
     """Refuse tensors that overlap or leave bytes to nobody, as the format's own library does.
 
-    A few bytes that every entry claims for itself could stand for a checkpoint of any size.
+    If entries may share bytes, a small file can declare a checkpoint of any size.
     """
     for place in sorted([tensor.place for tensor in tensors]):
         if place.offset < start:
@@ -409,10 +409,10 @@ _REBUILT = Global("torch._utils", "_rebuild_tensor_v2")
 def shard_content(
     models: Mapping[str, Mapping[str, Weight]],
     iteration: int,
-    states: Mapping[str, Weight],
-    rest: Callable[[Mapping[str, Any]], Mapping[str, Any]],
+    states: Mapping[str, Weight] = {},
+    rest: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _tensors: {},
 ) -> Any:
-    """The content of a Megatron-LM shard: its model chunks by their keys, and `rest` of the tensors behind them."""
+    """The content of a Megatron-LM shard: its model chunks by their keys, and what `rest` makes of the states."""
     content: dict[str, Any] = {"checkpoint_version": 3.0, "iteration": iteration}
     number = 0
     for key, weights in models.items():
