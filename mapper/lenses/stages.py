@@ -383,12 +383,11 @@ def _mode_get(values: Values, scope: Scope) -> Values:
 
 
 def _mode_put(values: Values, scope: Scope) -> Written:
-    """Recomputation keys of the dynamic graph, which stops without the names of the layers."""
+    """Recomputation keys of the dynamic graph."""
     granularity, count = values
-    layers = _named_layers(count, scope)
     if granularity == "full":
-        return ("full", layers) if layers else (OMIT, OMIT)
-    return ("None" if granularity != "selective" else "select" if layers else OMIT), OMIT
+        return "full", _named_layers(count, scope) or OMIT
+    return ("select" if granularity == "selective" else "None"), OMIT
 
 
 def _named_layers(count: Value, scope: Scope) -> list[Value] | None:

@@ -35,13 +35,16 @@ def inert_arguments(subject: Subject) -> Iterator[Found]:
             gate = say.key_is_not_given(key=flag)
             other = None if rival is None else side.setting(rival)
             lacks = other is None or not other.value
+            option = given.flag or key
             remedy = (
-                say.add_the_switch_or_remove(flag=flag) if lacks else say.remove_what_does_not_go_with(flag=rival_flag)
+                say.add_the_switch_or_remove(flag=flag, option=option)
+                if lacks
+                else say.remove_what_does_not_go_with(flag=rival_flag, option=option)
             )
             yield Found(
                 at_key(side, key),
                 {
-                    "flag": given.flag or key,
+                    "flag": option,
                     "gate": gate.en,
                     "gate_zh": gate.zh,
                     "remedy_en": remedy.en,

@@ -62,7 +62,7 @@ def test_an_assumed_version_is_no_certain_one(accmap: Any) -> None:
     answer = json.loads(accmap("defects", "a.sh", "--format", "json", files=FILES).out)
     first = answer["defects"][0]
     assert (first["code"], first["severity"]) == ("DEF001", "warning")
-    assert "whose version is assumed to be 0.12" in first["message"]
+    assert "because accmap assumes version 0.12" in first["message"]
 
 
 # MindSpeed-LLM moe/router.py adds no loss for softmax_topk; of another word that is unknown nobody can say.
@@ -92,7 +92,7 @@ def test_one_condition_that_cannot_be_read(accmap: Any) -> None:
     answer = json.loads(accmap("defects", "b.sh", "--megatron", "0.15", "--format", "json", files={"b.sh": text}).out)
     first = answer["defects"][0]
     assert (first["code"], first["severity"]) == ("DEF001", "warning")
-    assert "because it depends on a value that accmap cannot read" in first["message"]
+    assert "because the defect depends on a value that accmap cannot read" in first["message"]
 
 
 @pytest.mark.parametrize(

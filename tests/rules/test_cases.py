@@ -472,12 +472,12 @@ def test_page(
     [
         (
             "MAP056",
-            "warning; error if it causes an error; info if it has no effect here",
-            "警告；错误（由它引起错误时）",
+            "warning; error if the problem causes an error; info if the problem has no effect",
+            "警告；错误（引起其他错误时）",
         ),
         (
             "NET004",
-            "error; warning if it depends on an unknown value; info if it has no effect here",
+            "error; warning if the problem depends on an unknown value; info if the problem has no effect",
             "错误；警告",
         ),
         ("SYN990", "error", "错误"),

@@ -45,7 +45,7 @@ def complaint(of: Config, steps: int | None = None) -> str:
 def test_what_the_curve_depends_on_is_demanded() -> None:
     assert schedule_of(config(MEGATRON)).learning_rate.value(10) == 1e-3
     assert "requires lr," in complaint(config(without(MEGATRON, "lr")))
-    assert "requires lr, but accmap cannot determine its value $LR" in complaint(
+    assert "requires lr, but accmap cannot determine the value of $LR" in complaint(
         config(without(MEGATRON, "lr"), lr="$LR")
     )
     text = complaint(config(without(MEGATRON, "train_iters"), train_iters="$N"))
@@ -130,7 +130,7 @@ def test_what_reading_alone_cannot_decide_is_quoted() -> None:
         settings={**of.settings, written.key: written, resolved.key: resolved},
         unresolved=(Unresolved("${LR}", "a placeholder", PLACE),),
     )
-    assert "lr_schedule.learning_rate, but accmap cannot determine its value ${LR}" in complaint(of)
+    assert "lr_schedule.learning_rate, but accmap cannot determine the value of ${LR}" in complaint(of)
 
 
 def test_a_total_that_the_data_decides_needs_steps() -> None:
