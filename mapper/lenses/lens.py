@@ -424,5 +424,6 @@ LENSES = {
     "list_text": Lens(_list_text_get, _list_text_put),
     "dtype": Lens(_dtype_get, _dtype_put),
     "float32_flag": Lens(_float32_get, _float32_put),
+    "is_float32": Lens(_float32_get, omit_all),
     "one_item_list": each(_first, _unit)._replace(put=_list_put),
 }

@@ -105,7 +105,11 @@ def test_what_is_stored_beside_bfloat16_weights(optimizer: str, version: str, ex
     recipe = read(text, "run.yaml", mindformers=version)
     fields = ("precision.main_grads_dtype", "precision.exp_avg_dtype", "precision.exp_avg_sq_dtype")
     assert [recipe.value(field) for field in fields] == expected
-    assert read(YAML, "run.yaml", mindformers=version).value("precision.main_grads_dtype") == "float32"
+    sums = ("gradient.reduce_in_bf16", "gradient.accumulate_in_fp32")
+    assert [recipe.value(field) for field in sums] == [True, False]
+    float32 = read(YAML, "run.yaml", mindformers=version)
+    assert float32.value("precision.main_grads_dtype") == "float32"
+    assert [float32.value(field) for field in sums] == [False, True]
 
 
 @pytest.mark.parametrize(
