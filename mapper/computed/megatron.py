@@ -340,7 +340,7 @@ def terms(args: Values) -> dict[str, Value]:
     """0.12–0.19 `router.py:TopKRouter`, `moe_utils.py:MoEAuxLossAutoScaler`, `multi_token_prediction.py`."""
     args.require_known_network()
     found: dict[str, Value] = {}
-    if args.num_experts:
+    if any(_pattern(args, layers_in(args.num_layers))):
         for name, coefficient in _of_router(args):
             if name in found:
                 raise UndecidedError  # two terms over the same tokens
@@ -463,6 +463,6 @@ def deviations(args: Values) -> Mapping[str, Value] | str:
     found: dict[str, Value] = {
         "embedding": plain if first is None else float(first), "matrices": plain, "projections back": scaled,
     }  # fmt: skip
-    if args.num_experts:
+    if any(_pattern(args, layers)):
         found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": scaled})
     return found

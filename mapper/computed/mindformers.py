@@ -261,6 +261,11 @@ def _layer_list(config: Values, made_by: ModelClass) -> list[Layer]:
     return [sparse if one else dense for one in _pattern(config, count)]
 
 
+def _has_experts(config: Values, made_by: ModelClass) -> bool:
+    """True if a layer has experts: a class for models with experts also builds dense layers alone."""
+    return made_by.experts and (made_by.layers == "one" or any(_pattern(config, layers_in(config.num_layers))))
+
+
 def _pattern(config: Values, count: int) -> list[bool]:
     """True for each layer with experts (gpt_layer_specs.py:get_gpt_decoder_block_spec)."""
     first, frequency = config.first_k_dense_replace, config.moe_layer_freq
@@ -400,7 +405,7 @@ def terms(config: Values, made_by: Callable[[], ModelClass], dialect: str) -> di
     found: dict[str, Value] = {}
     if config.num_moe_experts:
         kind, coefficient = _balancing_kind(config)
-        if coefficient and made_by().experts:
+        if coefficient and _has_experts(config, made_by()):
             # wrapper.py:MFPipelineWithLossScaleCell.grads_for_mcore: divided by the micro batches beside their tokens
             often = whole(config.get(RESOLVED_RANKS["stages"])) > 1 and by_token
             found[balancing_term(_group(config, kind), _experts_that_count(config))] = round_digits(
@@ -507,7 +512,7 @@ def deviations(config: Values, made_by: Callable[[], ModelClass], dialect: str) 
         plain = float(config.init_method_std)
         back = round_digits(plain / math.sqrt(2.0 * whole(config.num_layers)), 6)
     found: dict[str, Value] = {"embedding": plain, "matrices": plain, "projections back": back}
-    if config.num_moe_experts and made_by().experts:
+    if config.num_moe_experts and _has_experts(config, made_by()):
         router = _ROUTER if dialect == "dynamic" and not config.does("drawn_outright") else plain
         found.update({"router": router, "experts' first matrix": plain, "experts' second matrix": plain})
     if config.use_shared_expert_gating:
@@ -581,8 +586,8 @@ def _dynamic_terms(config: Values, made_by: Callable[[], ModelClass]) -> dict[st
     """
     _require_dynamic_loss(config)
     found: dict[str, Value] = {}
-    coefficient = config.moe_aux_loss_coeff if config.num_moe_experts and made_by().experts else None
-    if coefficient:
+    coefficient = config.moe_aux_loss_coeff if config.num_moe_experts else None
+    if coefficient and _has_experts(config, made_by()):
         _require_whole_sequences(config)
         found[balancing_term(_dynamic_group(config), _dynamic_counted(config))] = round_digits(float(coefficient))
     if config.mtp_num_layers and made_by().mtp == "config":

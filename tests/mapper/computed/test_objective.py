@@ -63,8 +63,8 @@ def dynamic(case: dict[str, Any]) -> Config:
         "model": {
             "model_type": "deepseek_v3", "architectures": "DeepseekV3ForCausalLM", "num_hidden_layers": 2,
             "hidden_size": 64, "num_attention_heads": 4, "vocab_size": 1000, "seq_length": 64, "n_routed_experts": 8,
-            "num_experts_per_tok": 2, "moe_aux_loss_coeff": 0.01, "pad_token_id": -1, "num_nextn_predict_layers": 1,
-            "mtp_loss_scaling_factor": 0.3, **case.get("model", {}),
+            "num_experts_per_tok": 2, "first_k_dense_replace": 1, "moe_aux_loss_coeff": 0.01, "pad_token_id": -1,
+            "num_nextn_predict_layers": 1, "mtp_loss_scaling_factor": 0.3, **case.get("model", {}),
         },
     }  # fmt: skip
     options = ReadOptions(mindformers=case["version"], dialect="dynamic", world_size=2)
