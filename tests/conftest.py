@@ -61,13 +61,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    if collection_path.suffix != ".py" or _changed not in config.stash:
+    if collection_path.suffix != ".py":
         return None
     text = collection_path.read_text("utf-8")
-    left_out = {*NOT_QUICK, *({"frameworks"} if config.getoption("markexpr") == "not frameworks" else ())}
+    expression: str = config.getoption("markexpr")
+    left_out = set() if " or " in expression else set(re.findall(r"not (\w+)", expression))
+    if _changed in config.stash:
+        left_out.update(NOT_QUICK)
     marks = _MARKS.search(text)
     if marks is not None and not left_out.isdisjoint(re.findall(r"mark\.(\w+)", marks[1])):
         return True
+    if _changed not in config.stash:
+        return None
     name = collection_path.relative_to(_HERE.parent).as_posix()
     return True if near(name, text, config.stash[_changed]) is None else None
 
@@ -104,6 +109,7 @@ def _leave_out(config: pytest.Config, items: list[pytest.Item], condition: Calla
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()  # what was collected stays to the end: no later collection has to look at it
+    gc.set_threshold(50_000)  # the tables of accmap fill the default of 700 all the time: a tenth of the whole run
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker and session.items and all(item.get_closest_marker("frameworks") for item in session.items):
         # MindSpore's threads wait by spinning: each worker keeps to a core of its own, with all that it begins.

@@ -383,11 +383,12 @@ def _mode_get(values: Values, scope: Scope) -> Values:
 
 
 def _mode_put(values: Values, scope: Scope) -> Written:
-    """Recomputation keys of the dynamic graph."""
+    """Recomputation keys of the dynamic graph, which stops without the names of the layers."""
     granularity, count = values
+    layers = _named_layers(count, scope)
     if granularity == "full":
-        return "full", _named_layers(count, scope) or OMIT
-    return ("select" if granularity == "selective" else "None"), OMIT
+        return ("full", layers) if layers else (OMIT, OMIT)
+    return ("None" if granularity != "selective" else "select" if layers else OMIT), OMIT
 
 
 def _named_layers(count: Value, scope: Scope) -> list[Value] | None:

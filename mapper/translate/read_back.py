@@ -262,7 +262,8 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
     if difference.impact == "performance":
         status, text = "conditional", say.other_default(**words)
     elif said is None:
-        status, text = "unresolved", say.decided_there(**words)
+        status = "unresolved"
+        text = say.decided_there(**words) if there is not None and there.decided else say.not_decided()
     else:
         return None
     keys, written = (

@@ -493,6 +493,12 @@ class _Translator:
         for name, value in family.without_experts.items():
             given = self.sides.field("model.num_layers") if value == ALL_LAYERS else value
             if given is None and value == ALL_LAYERS:
+                text = say.experts_without_layers(family=family.name, key=name)
+                self.rows.append(
+                    ReportRow(
+                        "moe.layer_pattern", (), (prefix + name,), None, "unresolved", "numerics", False, *text.both()
+                    )
+                )
                 continue
             # Experts that no layer uses are surprising enough to be said in the file.
             notes = _NO_EXPERTS if value == ALL_LAYERS else ()

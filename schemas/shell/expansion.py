@@ -202,6 +202,7 @@ _FORMULA = r"[-0-9+*()\[\]|, ]+|(?=[^|\d-]*[|\d-])[-0-9+*()\[\]|, MEGDtmL]{5,}"
 _OF_NO_MATCH = ("shopt-nullglob", "shopt-failglob", "?shopt-nullglob", "?shopt-failglob")
 """Options under which a pattern that matches no file is not read as it stands."""
 MOST_FIELDS = 200_000
+_ALTERNATIVES = (":-", "-", ":+", "+")
 _DEFAULTING = (":-", "-", ":=", "=", ":?", "?", ":+", "+")
 _BEARS_NOTHING = (":-", "-", ":+", "+", ":=", "=", "length")
 
@@ -250,6 +251,11 @@ def _as_loose(text: Text) -> Text:
     return tuple(
         piece if piece.doubt is None else piece._replace(doubt=piece.doubt._replace(loose=True)) for piece in text
     )
+
+
+def _is_absent(form: str, values: Sequence[Text]) -> bool:
+    """True if `:-`, `-` and the like see the values of a list as unset or empty."""
+    return not values or (form[0] == ":" and len(values) == 1 and string_of(values[0]) == "")
 
 
 def plain_text(word: Word) -> Text | None:
@@ -369,20 +375,40 @@ class Expander(Variables):
         if not part.parts:
             builder.open()
         for inner in part.parts:
-            if isinstance(inner, Quoted):
-                builder.add(inner.text)
-            elif isinstance(inner, Parameter):
-                for number, value in enumerate(self.parameter(inner, quoted=True)[0]):
-                    if number:
-                        builder.close()
-                    builder.add(value)
+            self._add_quoted(builder, inner)
+
+    def _add_quoted(self, builder: _Builder, part: Part) -> None:
+        """Add a part that stands in double quotes."""
+        if isinstance(part, (Quoted, Bare)):
+            builder.add(part.text)
+        elif isinstance(part, Double):
+            self._double(builder, part)
+        elif not isinstance(part, Parameter):
+            builder.add(self._part_text(part))
+        elif part.form not in _ALTERNATIVES or not self._quoted_operand(builder, part):
+            for number, value in enumerate(self.parameter(part, quoted=True)[0]):
+                if number:
+                    builder.close()
+                builder.add(value)
+
+    def _quoted_operand(self, builder: _Builder, part: Parameter) -> bool:
+        """Add the operand of a quoted `${X:-…}` if a list in it makes several fields; False if not used."""
+        if part.operand is None or not any(isinstance(inner, (Double, Parameter)) for inner in part.operand.parts):
+            return False
+        if self._operand_taken(part) is not True:
+            return False
+        builder.open()  # an empty list in an operand is an empty word
+        for inner in part.operand.parts:
+            if isinstance(inner, (Quoted, Bare)):
+                builder.add(with_expansion(inner.text, part.place))
             else:
-                builder.add(self._part_text(inner))
+                self._add_quoted(builder, inner)
+        return True
 
     def _add_unquoted(self, builder: _Builder, part: Part) -> None:
         """Add an unquoted expansion to the fields, split at separators."""
         if isinstance(part, Parameter):
-            if part.form in (":-", "-", ":+", "+") and self._split_operand(builder, part):
+            if part.form in _ALTERNATIVES and self._split_operand(builder, part):
                 return
             values, listed = self.parameter(part, quoted=False)
         else:
@@ -394,10 +420,8 @@ class Expander(Variables):
 
     def _split_operand(self, builder: _Builder, part: Parameter) -> bool:
         """Add the operand of an unquoted `${X:-…}`, split by its own quotes; False if not used."""
-        if (
-            part.operand is None
-            or part.indirect
-            or not any(isinstance(inner, (Double, Quoted, Parameter)) for inner in part.operand.parts)
+        if part.operand is None or not any(
+            isinstance(inner, (Double, Quoted, Parameter)) for inner in part.operand.parts
         ):
             return False
         taken = self._operand_taken(part)
@@ -485,21 +509,23 @@ class Expander(Variables):
         changed.split = True
         return [changed]
 
-    def text(self, word: Word, *, assigned: bool = False) -> Text:
-        """Text of a word without splitting."""
+    def text(self, word: Word, *, assigned: bool = False, quoted: bool = False) -> Text:
+        """Text of a word without splitting; no tilde of a quoted one is expanded."""
         parts = word.parts
         if len(parts) == 1:
             part = parts[0]
             if isinstance(part, Quoted):
                 return part.text
-            if isinstance(part, Bare) and "~" not in part.string:
+            if isinstance(part, Bare) and (quoted or "~" not in part.string):
                 return part.text
         found: list[Piece] = []
         for number, part in enumerate(parts):
             if isinstance(part, Bare):
                 first = number == 0
-                if assigned:
-                    starts: Sequence[int] = _tilde_starts(part.string, 0, first=first)
+                if quoted:
+                    starts: Sequence[int] = ()
+                elif assigned:
+                    starts = _tilde_starts(part.string, 0, first=first)
                 else:
                     starts = (0,) if first and part.string.startswith("~") else ()
                 found.extend(self._tildes(part, word.place, starts, last=number == len(parts) - 1))
@@ -645,7 +671,9 @@ class Expander(Variables):
             subscript = None if index is None else index.literal()
         if name in ("@", "*") or subscript in ("@", "*"):
             return self._many(part, name, index, "@" if "@" in (name, subscript) else "*", quoted=quoted)
-        return [self._form_value(part, name, index) if form else self._plain_value(name, index, place)], False
+        if not form:
+            return [self._plain_value(name, index, place)], False
+        return [self._form_value(part, name, index, quoted=quoted)], False
 
     def _plain_value(self, name: str, index: Word | None, place: Place) -> Text:
         """The value of a parameter without an operator."""
@@ -706,22 +734,17 @@ class Expander(Variables):
     ) -> tuple[list[Text], bool]:
         """Values of `$@`, `$*` or an array with an operator applied, and True if they form a list."""
         place, form = part.place, part.form
-        if index is None:
-            values = self._positional_parameters(place, form)
-            numbers: Sequence[int | str] = range(1, len(values) + 1)
-        else:
-            numbers, values = self._elements(name, index, part)
-        self.spend(len(values) // 2)
+        numbers, values = self._values_of_many(part, name, index)
         if form == "length":
             if any(is_loose(value) for value in values):
                 return [unknown_text(say.array_length(), place, atomic=True)], False
             return [plain(str(len(values)), place)], False
         if form in _DEFAULTING:
-            empty = not values or (form[0] == ":" and len(values) == 1 and string_of(values[0]) == "")
+            empty = _is_absent(form, values)
             if empty != (form[-1] == "+"):
-                return [self._operand_text(part)], False
+                return [self._operand_text(part, quoted=quoted)], False
             if empty:
-                return [()], False
+                return ([], True) if sign == "@" and quoted and not values else ([()], False)
         elif form == ":":
             sliced = self._slice(part, values, numbers, positional=index is None)
             if sliced is None:
@@ -731,6 +754,16 @@ class Expander(Variables):
             values = [self._transform(part, value) for value in values]
         values = [with_expansion(value, place) for value in values]
         return ([self._join_star(values, place)], False) if sign == "*" and quoted else (values, True)
+
+    def _values_of_many(self, part: Parameter, name: str, index: Word | None) -> tuple[Sequence[int | str], list[Text]]:
+        """The subscripts and values of the positional parameters or of a whole array."""
+        if index is None:
+            values = self._positional_parameters(part.place, part.form)
+            numbers: Sequence[int | str] = range(1, len(values) + 1)
+        else:
+            numbers, values = self._elements(name, index, part)
+        self.spend(len(values) // 2)
+        return numbers, values
 
     def _positional_parameters(self, place: Place, form: str) -> list[Text]:
         """Positional parameters; notes if the script was given none."""
@@ -765,14 +798,14 @@ class Expander(Variables):
         separators = self.separators()
         return between(values, plain(" " if separators is None else separators[:1], place))
 
-    def _operand_text(self, part: Parameter) -> Text:
+    def _operand_text(self, part: Parameter, *, quoted: bool) -> Text:
         """The operand of `${X:-word}` and its like, in place of the value."""
         if part.form[-1] == "?":
             option = "--arg VALUE" if part.name.isdigit() else f"--var {part.name}=VALUE"
             self.note(say.parameter_refused(text=part.place.snippet(), option=option), part.place)
             raise Exit(1)
         assert part.operand is not None
-        return with_expansion(self.text(part.operand), part.place)
+        return with_expansion(self.text(part.operand, quoted=quoted), part.place)
 
     def _slice(
         self, part: Parameter, values: list[Text], numbers: Sequence[int | str], *, positional: bool
@@ -809,10 +842,16 @@ class Expander(Variables):
 
     def _operand_taken(self, part: Parameter) -> bool | None:
         """True if a parameter's form uses its operand; None if undecided."""
-        subscript = None if part.subscript is None else part.subscript.literal()
-        if part.name in ("@", "*") or subscript in ("@", "*"):
-            return None
-        value = self._scalar(part.name, part.subscript, part.place)
+        name, index = part.name, part.subscript
+        if part.indirect:
+            target = self._indirect(part)
+            if not isinstance(target[0], str):
+                return None
+            name, index = target[0], target[1]
+        if name in ("@", "*") or (index is not None and index.literal() in ("@", "*")):
+            values = self._values_of_many(part, name, index)[1]
+            return None if any(map(is_loose, values)) else _is_absent(part.form, values) != (part.form[-1] == "+")
+        value = self._scalar(name, index, part.place)
         return self._takes_operand(part.form, value)
 
     def _takes_operand(self, form: str, value: Text | None) -> bool | None:
@@ -828,7 +867,7 @@ class Expander(Variables):
             return not absent
         return absent
 
-    def _form_value(self, part: Parameter, name: str, index: Word | None) -> Text:
+    def _form_value(self, part: Parameter, name: str, index: Word | None, *, quoted: bool) -> Text:
         """Value of a parameter with an operator such as `:-`, `=` or a length."""
         place, form = part.place, part.form
         value = self._scalar(name, index, place)
@@ -845,7 +884,7 @@ class Expander(Variables):
                 return () if form[-1] == "+" else with_expansion(value or (), place)
             if form[-1] == "?" and not self.options.unset_empty and value is None:
                 return self.unset_value(name, place)
-            found = self._operand_text(part)
+            found = self._operand_text(part, quoted=quoted)
             if form[-1] == "=":
                 self.assign(name, found, None, place=place)
             return found

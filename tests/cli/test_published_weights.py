@@ -14,7 +14,6 @@ from accmap.schemas.compilers.tables import load_table
 
 np = pytest.importorskip("numpy")
 torch = pytest.importorskip("torch")
-transformers = pytest.importorskip("transformers")
 
 WEIGHTS = Path(__file__).parents[1] / "evidence" / "weights"
 sys.path.insert(0, str(WEIGHTS))
@@ -37,6 +36,7 @@ def published(
     folder: Path, keys: dict[str, Any], *, predicting: bool = False, eight_bit: bool = False, spread: float = 1.0
 ) -> Any:
     """A model folder with random weights under its published keys; its tensors, and what they stand for."""
+    transformers = pytest.importorskip("transformers")
     source = torch.Generator().manual_seed(5)
     with torch.device("meta"):
         model = transformers.AutoModelForCausalLM.from_config(
@@ -84,6 +84,7 @@ def prediction_layer(stored: dict[str, Any], keys: dict[str, Any], source: Any) 
 
 
 def config(keys: dict[str, Any], predicting: bool, eight_bit: bool) -> dict[str, Any]:
+    transformers = pytest.importorskip("transformers")
     name = type(transformers.AutoConfig.for_model(**keys)).__name__.replace("Config", "ForCausalLM")
     quantization = {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": list(BLOCK)}
     return {

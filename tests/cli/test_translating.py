@@ -209,6 +209,21 @@ def test_what_stands_in_is_said(accmap) -> None:
     assert "tokenizer.model: Megatron requires the tokenizer" in answer.err
 
 
+def test_layers_of_another_file_are_left_to_the_user(accmap) -> None:
+    """Recomputation and a dense model need the number of layers; without it, the file is written and both are named."""
+    for granularity in ("full", "selective"):
+        tuning = f"NPROC_PER_NODE=2 megatron sft --model m --dataset d --recompute_granularity {granularity}\n"
+        answer = accmap("convert", "tune.sh", files={"tune.sh": tuning})
+        assert "recompute_granularity: Dynamic graph mode requires the names" in answer.err
+        assert "recompute:\n" not in answer.out
+        assert "model:\n" in answer.out
+    dense = START.replace("--num-layers 2", "--num-layers $1") + SIZES
+    dense += "--train-iters 10 --normalization RMSNorm --disable-bias-linear --untie-embeddings-and-output-weights\n"
+    answer = accmap("convert", "run.sh", files={"run.sh": dense})
+    assert "n_routed_experts: 2" in answer.out
+    assert "Set first_k_dense_replace to the number of layers" in answer.err
+
+
 def test_update_names_the_model_class_that_it_changes(accmap, tmp_path: Path) -> None:
     target = "use_legacy: False\nmodel:\n  model_config:\n    model_type: qwen3\n"
     files = {"run.sh": START + SIZES + "--train-iters 10 --untie-embeddings-and-output-weights\n", "run.yaml": target}
