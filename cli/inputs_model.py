@@ -1,7 +1,7 @@
-"""What people write for accmap, as typed models: the configuration and the baseline.
+"""Typed models of the files that people write for accmap: the configuration and the baseline.
 
-They are the only place that says which keys there are. `compile_schemas.py` makes of them what a run checks a
-configuration with, which imports no Pydantic, and what `accmap schema` prints.
+Only these models define the keys. `compile_schemas.py` compiles them to the table that checks a configuration without
+Pydantic, and to the schemas that `accmap schema` prints.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.json_schema import SkipJsonSchema
 
 Count = Annotated[int, Field(ge=1, le=2**53)]
-"""What a JSON number holds exactly."""
+"""A positive whole number that JSON represents exactly."""
 Text = str | SkipJsonSchema[None]
 Number = Count | SkipJsonSchema[None]
 Words = list[str]
@@ -27,7 +27,7 @@ class _Closed(BaseModel):
 
 
 class PairEntry(_Closed):
-    """The two files of a pair, or two patterns whose * stand for the same: `a` and `b`, or a script and its YAML."""
+    """The two files of a pair, or two patterns whose * match the same text: `a` and `b`, or a script and its YAML."""
 
     model_config = ConfigDict(
         json_schema_extra={"anyOf": [{"required": ["a", "b"]}, {"required": ["megatron", "mindformers"]}]}
@@ -42,68 +42,82 @@ class PairEntry(_Closed):
 
 
 class VerifyTable(_Closed):
-    """What `accmap verify` is told of a project."""
+    """Settings of `accmap verify` for a project."""
 
     accept: Words = Field(
-        [], description="Recipe fields or keys that may differ without being run: they leave a match one."
+        [], description="Fields or keys that may differ although no model ran with them. The verdict stays `match`."
     )
 
 
 class ConfigurationFile(_Closed):
     """`accmap.toml`, or `[tool.accmap]` of `pyproject.toml`."""
 
-    extend: Text = Field(None, description="Another configuration file that this one builds upon.")
-    megatron: Text = Field(None, description="Megatron-LM version of the scripts.")
-    mindformers: Text = Field(None, description="MindSpore Transformers version of the YAMLs.")
-    transformers: Text = Field(None, description="Version of transformers that reads a config.json.")
+    extend: Text = Field(
+        None, description="This key names a configuration file whose settings apply if this file does not set them."
+    )
+    megatron: Text = Field(None, description="This key sets the Megatron-LM version of the scripts.")
+    mindformers: Text = Field(None, description="This key sets the MindSpore Transformers version of the YAMLs.")
+    transformers: Text = Field(None, description="This key sets the version of transformers for a config.json.")
     dialect: Literal["static", "dynamic", "legacy"] | SkipJsonSchema[None] = Field(
-        None, description="MindSpore Transformers dialect."
+        None,
+        description="This key sets the format of the YAMLs: static graph, dynamic graph or older model class.",
     )
     profile: Literal["align", "train"] = Field(
-        "align", description="What the pairs are for: precision alignment, or a production run."
+        "align",
+        description="This key sets the purpose of the pairs: accuracy alignment or a production run.",
     )
-    select: Words = Field([], description="Codes, or their first letters, that are reported; ALL for all.")
-    ignore: Words = Field([], description="Codes that are not reported.")
-    extend_select: Words = Field([], description="Codes added to those selected.")
+    select: Words = Field(
+        [],
+        description="accmap reports only these codes or prefixes of codes. ALL selects all codes.",
+    )
+    ignore: Words = Field([], description="accmap does not report these codes.")
+    extend_select: Words = Field([], description="accmap also reports these codes.")
     per_file_ignores: dict[str, Words] = Field(
-        {}, description="Codes that are not reported for files that match a pattern."
+        {}, description="For files that match a pattern, accmap does not report these codes."
     )
-    severity: dict[str, Literal["error", "warning", "info"]] = Field({}, description="Another severity for a code.")
+    severity: dict[str, Literal["error", "warning", "info"]] = Field(
+        {}, description="This key changes the severity of a code."
+    )
     fail_on: Literal["error", "warning", "info", "never"] = Field(
-        "error", description="The least severity that makes the exit code 1."
+        "error", description="The exit code is 1 if a finding has this severity or a higher severity."
     )
     pairs: list[PairEntry] = Field(
         [],
-        description="Which two files are a pair (a and b, or a script and its YAML): paths or patterns whose * stand "
-        "for the same, and their length.",
+        description="Each entry names the two files of a pair: `a` and `b`, or a script and its YAML. In patterns, * "
+        "matches the same text in both files. An entry can also set the length of the run.",
     )
-    rules: dict[str, dict[str, object]] = Field({}, description="Options of single rules, by code.")
-    accept_loss: Words = Field(
-        [], description="Recipe fields or keys whose loss a translation may have with exit code 0."
+    rules: dict[str, dict[str, object]] = Field({}, description="This key sets options of single rules, by code.")
+    accept_loss: Words = Field([], description="If only these fields or keys are not converted, the exit code is 0.")
+    verify: VerifyTable = Field(
+        VerifyTable(accept=[]), description="This key sets the differences that `verify` accepts."
     )
-    verify: VerifyTable = Field(VerifyTable(accept=[]), description="What `verify` accepts.")
-    baseline: Text = Field(None, description="A baseline file of accepted findings.")
-    plugins: Words = Field([], description="Entry points of the group accmap.rules that are loaded.")
-    declare: Words = Field([], description="Arguments of a Megatron-LM fork: flag:nargs[:type].")
+    baseline: Text = Field(None, description="This key names the baseline file, which contains accepted findings.")
+    plugins: Words = Field([], description="accmap loads these entry points of the group accmap.rules.")
+    declare: Words = Field([], description="This key declares arguments of a Megatron-LM fork as FLAG:NARGS[:TYPE].")
     branch: Words = Field(
-        [], description="Conditions in scripts that reading cannot decide: FILE:LINE=yes or FILE:LINE=no."
+        [],
+        description="This key decides script conditions that accmap cannot determine: FILE:LINE=yes or FILE:LINE=no.",
     )
-    lang: Literal["en", "zh"] = Field("en", description="Language of messages.")
-    world_size: Number = Field(None, description="How many devices, where a file cannot say.")
-    steps: Number = Field(None, description="How many updates the runs make, where a file cannot say.")
-    dataset_size: Number = Field(None, description="Samples of one epoch, where a YAML cannot say.")
+    lang: Literal["en", "zh"] = Field("en", description="This key sets the language of messages.")
+    world_size: Number = Field(None, description="This key sets the number of devices if a file does not determine it.")
+    steps: Number = Field(
+        None, description="This key sets the number of steps of a run if a file does not determine it."
+    )
+    dataset_size: Number = Field(
+        None, description="This key sets the number of samples in an epoch if a YAML does not determine it."
+    )
 
 
 class AcceptedFinding(_Closed):
-    """One finding of a baseline, by what stands in the file and not by its line number."""
+    """One finding of a baseline, identified by the text of its lines and not by line numbers."""
 
     fingerprint: str
     count: Count
 
 
 class BaselineFile(_Closed):
-    """What `lint --write-baseline` writes: the findings that are accepted for now."""
+    """A file of `lint --write-baseline`: the findings that are accepted for now."""
 
     version: Literal[1, 2]
-    files: list[str] = Field([], description="Every file that was linted, by its path from the baseline's folder.")
+    files: list[str] = Field([], description="The checked files, as paths relative to the folder of the baseline.")
     findings: list[AcceptedFinding]
