@@ -293,14 +293,16 @@ def _filled_put(values: Values, scope: Scope) -> Written:
     return (1 if short else values[0],)
 
 
-def _recompute_get(values: Values, _scope: Scope) -> Values:
+def _recompute_get(values: Values, scope: Scope) -> Values:
     """Kind and extent of recomputation, from Megatron-LM's arguments."""
     granularity, activations, count, method, _, _ = values
     if granularity is None:
         return ("selective" if activations else "none"), None
     if granularity == "full" and method == "block":
         # The block method recomputes the layers below the count, and skips multi-token prediction.
-        return ("none", None) if _is_no_layer(count) else ("full", count)
+        if _is_no_layer(count):
+            return "none", None
+        return "full", None if _is_every_layer(_named_layers(count, scope), scope) else count
     return granularity, None
 
 
@@ -373,13 +375,21 @@ def _mode_get(values: Values, scope: Scope) -> Values:
     mode, named = values
     if mode != "full":
         return ("selective" if mode == "select" else "none"), None
-    listed, layers = items(named), integer(scope.field("model.num_layers"))
-    if not listed or layers is None:
+    listed = items(named)
+    if not listed or integer(scope.field("model.num_layers")) is None:
         return "full", named
-    if sum(_in_range(entry) for entry in listed) >= layers:
+    if _is_every_layer(listed, scope):
         return "full", None
     count = _in_range(listed[0])
     return "full", count if _named_layers(count, scope) == [str(entry) for entry in listed] else named
+
+
+def _is_every_layer(listed: Sequence[Value] | None, scope: Scope) -> bool:
+    """True if ranges of layers name all layers, those of multi-token prediction too."""
+    layers = integer(scope.field("model.num_layers"))
+    if listed is None or layers is None:
+        return False
+    return sum(map(_in_range, listed)) >= layers + (integer(scope.field("mtp.num_layers")) or 0)
 
 
 def _mode_put(values: Values, scope: Scope) -> Written:
