@@ -384,7 +384,7 @@ def _mode_get(values: Values, scope: Scope) -> Values:
     return "full", count if _named_layers(count, scope) == [str(entry) for entry in listed] else named
 
 
-def _is_every_layer(listed: Sequence[Value] | None, scope: Scope) -> bool:
+def _is_every_layer(listed: list[Value] | None, scope: Scope) -> bool:
     """True if ranges of layers name all layers, those of multi-token prediction too."""
     layers = integer(scope.field("model.num_layers"))
     if listed is None or layers is None:
