@@ -305,9 +305,7 @@ DYNAMIC = " dynamic"
 
 
 def is_proved(field: str, megatron: str, mindformers: str) -> bool:
-    """True if the real models of both versions matched in a field that both sides had (`proofs.py` has the details)."""
+    """True if the real models of these two versions matched in a field that both sides had (see `proofs.py`)."""
     from .matched_compiled import MATCHED  # not all that the proofs say, which takes longer to load than a pair to lint
 
-    pairs = MATCHED.get(field, ())
-    on_each_side = any(pair[0] == megatron for pair in pairs) and any(pair[1] == mindformers for pair in pairs)
-    return on_each_side or (megatron, mindformers) in pairs
+    return (megatron, mindformers) in MATCHED.get(field, ())

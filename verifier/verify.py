@@ -456,8 +456,9 @@ class _Explanation:
         effects = tuple(self._effect(name, fields) for name in fields)
         differing = [DifferingSetting(one.field, one.a, one.b) for one in effects if one.stage is not None]
         shown = {one.field for one in differing}
-        told = tuple(entry for entry in self.found.not_compared if entry.field not in shown)
-        found = self.found._replace(effects=effects, rest=self._rest(fields), not_compared=told)
+        rest, why = self._rest(fields)
+        told = tuple(entry for entry in (*self.found.not_compared, *why) if entry.field not in shown)
+        found = self.found._replace(effects=effects, rest=rest, not_compared=told)
         if found.verdict != "mismatch":
             return found
         where = (field for field in self.found.divergence_fields if field not in fields)
@@ -544,19 +545,28 @@ class _Explanation:
         shown = comparison.first_difference(compared[-1], rest) if compared else None
         return Effect(name, a, b, *(shown or (None, None)))
 
-    def _rest(self, fields: Sequence[str]) -> Verdict:
-        """Verdict of the pair once these fields are equal."""
+    def _rest(self, fields: Sequence[str]) -> tuple[Verdict, list[NotCompared]]:
+        """Verdict of the pair once these fields are equal, and entries of its list that the pair as it is has not."""
         pair = self._pair_with(fields)
         if pair is None:
-            return "not-verifiable"
+            return "not-verifiable", []
         open_fields = coverage.undecided_fields(*self.pair.configs)
+        aside = self._words_of(fields)
         kept = [
             one
             for one in self.found.not_compared
-            if one.differs and one.field not in fields and (one.field not in vocabulary() or one.field in open_fields)
+            if one.differs and one.field not in aside and (one.field not in vocabulary() or one.field in open_fields)
         ]
         found = _run(pair, self.findings.leave_out(fields), self.session)
-        return found.as_partial(kept, self.session.options.accepted).verdict
+        listed = {*fields, *(one.field for one in self.found.not_compared)}
+        why = [one for one in found.not_compared if one.differs and one.field not in listed]
+        return found.as_partial(kept, self.session.options.accepted).verdict, why
+
+    def _words_of(self, fields: Sequence[str]) -> set[str]:
+        """These fields and keys; of a key that a launch writes, its flag and the words after it."""
+        given = [config.settings.get(name) for config in self.pair.configs for name in fields]
+        flags = [(one.flag, *(one.raw or ())) for one in given if one is not None and one.flag is not None]
+        return {*fields, *(word for words in flags for word in words)}
 
     @staticmethod
     def _names_but(name: str, fields: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,8 @@ from ...schemas.plain_values import whole_number
 from .lens import OMIT, Lens, Omitted, integer, items, pass_through
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from ...schemas.config import Value
     from .lens import Scope, Values, Written
 
@@ -338,9 +340,14 @@ def _of_every_stage(count: Value, scope: Scope) -> Value:
 
 def _in_range(entry: Value) -> int:
     """The number of layers that `2-5` names."""
+    return len(_layers_of(entry))
+
+
+def _layers_of(entry: Value) -> range:
+    """The layers that `2-5` names."""
     first, _, last = str(entry).partition("-")
     start, end = whole_number(first), whole_number(last or first)
-    return 0 if start is None or end is None else max(0, end - start + 1)
+    return range(0) if start is None or end is None else range(start, end + 1)
 
 
 def _config_get(values: Values, _scope: Scope) -> Values:
@@ -380,8 +387,26 @@ def _mode_get(values: Values, scope: Scope) -> Values:
         return "full", named
     if _is_every_layer(listed, scope):
         return "full", None
-    count = _in_range(listed[0])
-    return "full", count if _named_layers(count, scope) == [str(entry) for entry in listed] else named
+    return "full", next(
+        (count for count in _counts_of(listed, scope) if _named_layers(count, scope) == [str(one) for one in listed]),
+        named,
+    )
+
+
+def _counts_of(listed: Sequence[Value], scope: Scope) -> Iterator[Value]:
+    """Counts of recomputed layers that may name these: one for every stage, then one for each, as static graph mode."""
+    counts: list[int] = []
+    start = 0
+    for piece in _layers_of_pieces(integer(scope.field("model.num_layers")) or 0, scope):
+        ranges = [_layers_of(entry) for entry in listed]
+        counts.append(sum(max(0, min(one.stop, start + piece) - max(one.start, start)) for one in ranges))
+        start += piece
+    stages = integer(scope.field("parallel.pipeline_size")) or 1
+    yield max(counts, default=0)
+    rows: list[Value] = [counts[at : at + stages] for at in range(0, len(counts), stages)]
+    if len(rows) > 1:
+        yield rows[0] if all(row == rows[0] for row in rows) else rows
+    yield counts
 
 
 def _is_every_layer(listed: list[Value] | None, scope: Scope) -> bool:
@@ -410,9 +435,15 @@ def _named_layers(count: Value, scope: Scope) -> list[Value] | None:
         return None
     if count is None:
         return [_range_of(0, layers + (integer(scope.field("mtp.num_layers")) or 0))]
-    pieces = chunks_of(scope.field("parallel.pipeline_layers")) or _spread(layers, _number_of_pieces(scope))
+    pieces = _layers_of_pieces(layers, scope)
     counts = chunks_of(count) or [integer(count) or 0]
-    return _first_layers(counts if len(counts) == len(pieces) else [max(counts)] * len(pieces), pieces)
+    times, rest = divmod(len(pieces), len(counts))  # a list of one count a stage stands for the chunks of each
+    return _first_layers([max(counts)] * len(pieces) if rest else counts * times, pieces)
+
+
+def _layers_of_pieces(layers: int, scope: Scope) -> list[int]:
+    """Number of layers of each pipeline stage, or of each of its chunks."""
+    return chunks_of(scope.field("parallel.pipeline_layers")) or _spread(layers, _number_of_pieces(scope))
 
 
 def _first_layers(counts: list[int], pieces: list[int]) -> list[Value]:

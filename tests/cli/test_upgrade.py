@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -251,6 +252,36 @@ def test_an_optimizer_that_1_6_removed(accmap, old: Path, version: str, *, is_re
     old.write_text(STATIC.replace("type: AdamW\n", "type: FP32StateAdamWeightDecay\n"), encoding="utf-8")
     codes = {one["code"] for one in json.loads(accmap("lint", "old.yaml", "--format", "json").out)["diagnostics"]}
     assert ("MAP071" in codes) == is_refused
+
+
+@pytest.mark.parametrize(
+    ("stages", "keys", "lines"),
+    [
+        (2, "recompute: [2, 1]", ["full_recompute_layer: ['0-1', 2]", "mode: full"]),
+        (2, "recompute: [1, 1]", ["full_recompute_layer: [0, 2]", "mode: full"]),
+        (2, "recompute: True", ["full_recompute_layer: [0-3]", "mode: full"]),
+        (1, "select_recompute: {'feed_forward\\.mul': True}", ["self_attention.core_attention: [0-3]", "mode: select"]),
+    ],
+)
+def test_recomputed_layers_have_names(accmap, old: Path, stages: int, keys: str, lines: list[str]) -> None:
+    text = STATIC.replace("num_hidden_layers: 2", "num_hidden_layers: 4")
+    text = text.replace("  model_parallel: 1  # of one node", f"  model_parallel: 1\n  pipeline_stage: {stages}")
+    text = f"use_parallel: True\n{text}"
+    old.write_text(f"{text}recompute_config:\n  {keys}\n", encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml")
+    assert answer.code == 0, answer.err
+    written = answer.out.replace('"', "").replace("'", "")
+    assert [line for line in lines if line.replace("'", "") not in written] == []
+
+
+def test_an_optimizer_that_the_dynamic_graph_lacks_is_a_loss(accmap, old: Path) -> None:
+    old.write_text(re.sub("AdamW\n(.|\n)*?  eps", "AdamWeightDecay\n  eps", STATIC), encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml", "-o", "new.yaml", "--format", "json")
+    assert answer.code == 1
+    (file,) = json.loads(answer.out)["files"]
+    (row,) = [row for row in file["report"]["rows"] if row["field"] == "optimizer.type"]
+    assert (row["status"], row["impact"]) == ("dropped", "numerics")
+    assert "  type: AdamW\n" in (old.parent / "new.yaml").read_text("utf-8")
 
 
 def test_check_writes_nothing_and_reports_what_would_be_lost(accmap, old: Path) -> None:

@@ -27,6 +27,7 @@ from pair_files import TABLE, write_pair
 from stand_in_workers import use_stand_ins
 
 LAYOUT = {
+    "defer-embedding-wgrad-compute": True,
     "tensor-model-parallel-size": 2,
     "pipeline-model-parallel-size": 2,
     "num-layers-per-virtual-pipeline-stage": 1,
@@ -179,6 +180,7 @@ def test_a_layout_becomes_one_process(tmp_path: Path) -> None:
     assert small.launch is not None
     assert (small.launch.world_size, small.value("sequence_parallel")) == (1, False)
     assert small.value("num_layers_per_virtual_pipeline_stage") is None
+    assert not small.value("defer_embedding_wgrad_compute")
     parallel = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size")
     assert [small.value(key) for key in parallel] == [1, 1, 1]
     assert size.sizes_of(small) == size.sizes_of(script)

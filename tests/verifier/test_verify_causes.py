@@ -239,6 +239,62 @@ def test_a_launch_that_counts_samples_takes_whole_steps(name: str, tmp_path: Pat
     assert {recipe_of(one).value("batch.global_size") for one in made} == {recipe_of(a).value("batch.global_size")}
 
 
+@pytest.mark.parametrize(
+    ("name", "changes", "equal"),
+    [
+        # Without this flag, Megatron-LM's queries have biases by another one.
+        ("model.bias_linear", {"    --disable-bias-linear\n": "", "    --qk-layernorm\n": ""}, False),
+        # float16 stays; its scale is 1.
+        ("precision.loss_scale.mode", {"--bf16": "--fp16"}, "none"),
+        # The dynamic graph has the key and drops nothing.
+        ("attention.dropout", {"--attention-dropout 0.0": "--attention-dropout 0.1"}, 0.0),
+    ],
+)
+def test_what_the_dynamic_graph_cannot_do_is_made_equal(
+    name: str, changes: dict[str, str], equal: Any, tmp_path: Path
+) -> None:
+    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    script, config = tmp_path / "run.sh", tmp_path / "run.yaml"
+    script.write_text(text, "utf-8")
+    assert main(["convert", str(script), "-o", str(config)]) == 1
+    a, b = read_config(str(script)), read_config(str(config))
+    assert coverage.differs(name, a, b)
+    made = make_equal(a, b, name)
+    assert made is not None
+    assert not coverage.differs(name, *made)
+    assert [recipe_of(one).value(name) for one in made] == [equal, equal]
+    assert {one.field for one in coverage.differing_settings(*made)} <= {
+        one.field for one in coverage.differing_settings(a, b)
+    }
+
+
+def test_a_launch_of_unknown_devices_has_as_many_as_its_layout_takes(tmp_path: Path) -> None:
+    """With one device, Megatron-LM's own parser would refuse the launch, and the rest would match in part alone."""
+    script, config = pair(tmp_path, EPSILON)
+    text = Path(script).read_text("utf-8").replace("parallel-size 1", "parallel-size 2")
+    Path(script).write_text(text.replace("--nproc_per_node 1", '--nproc_per_node "$GPUS"'), "utf-8")
+    a, b = read_config(script), read_config(config)
+    assert a.launch is not None
+    assert a.launch.world_size is None
+    made = make_equal(b, a, EPSILON)
+    assert made is not None
+    assert made[1].launch is not None
+    assert made[1].launch.world_size == 4
+
+
+def test_an_unknown_flag_is_set_aside_with_its_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, config = pair(tmp_path)
+    text = Path(script).read_text("utf-8")
+    Path(script).write_text(text.replace("--log-interval 1", '--log-interval 1 --run-name "run-$USER"'), "utf-8")
+    code, answer, _said = answered([script, config], capsys)
+    assert (code, answer["verdict"]) == (1, "partial")
+    code, answer, _said = answered([script, config, "--aside", "run_name", "--accept-loss", "run_name"], capsys)
+    assert (code, answer["verdict"], answer["aside"], answer["rest"]) == (0, "partial", ["run_name"], "match")
+
+
 def test_initial_weights_are_suspected_of_nothing_that_equal_weights_show(tmp_path: Path) -> None:
     script, config = write_pair({"family": "dense", "model": {"initializer_range": 0.006}}, tmp_path)
     files = read_config(str(script)), read_config(str(config))

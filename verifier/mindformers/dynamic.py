@@ -74,8 +74,12 @@ class _Unread:
 
 
 def _sections(written: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Trainer sections for one device: one micro batch a step, no checkpoints saved."""
-    training = {**written.get("training", {}), "local_batch_size": 1, "global_batch_size": 1, "seed": seed}
+    """Trainer sections for one device: one micro batch a step, no checkpoints saved.
+
+    A process can choose deterministic kernels once, and the trainer of each job would; `start_mindspore` has chosen.
+    """
+    own = {"local_batch_size": 1, "global_batch_size": 1, "seed": seed, "deterministic": False}
+    training = {**written.get("training", {}), **own}
     kept = {name: dict(written[name]) for name in ("optimizer", "lr_scheduler", "train_dataset", "model")}
     return {**kept, "training": training, "checkpoint": {"enable_save": False}}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from math import lcm
+from math import lcm, prod
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ...mapper.differences import difference_of
@@ -29,7 +29,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.forks import OWN, catalog
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..constants_compiled import ONE_PROCESS, SIZES
+from ..constants_compiled import OF_SEVERAL_PROCESSES, ONE_PROCESS, SIZES
 from ..constants_compiled import TARGETS as SIZES_TARGETED
 
 if TYPE_CHECKING:
@@ -309,7 +309,8 @@ def small_file(config: Config, sizes: Sizes) -> SmallFile:
     """Copy of the file with these model sizes."""
     fields: dict[FieldName, Value] = {field_named(name): value for name, value in sizes.items() if value is not None}
     fields |= ONE_PROCESS | _vocabulary(config, sizes.get(VOCABULARY))
-    found = _write_small(config, {**_keys(config, fields), **_leading_dense_layers(config, sizes)})
+    refused = dict.fromkeys(OF_SEVERAL_PROCESSES, OMIT) if config.framework == "megatron" else {}
+    found = _write_small(config, {**_keys(config, fields), **_leading_dense_layers(config, sizes), **refused})
     for _round in range(_ROUNDS):
         apart = _differing_sizes(sizes_of(found.config), sizes)
         if not apart:
@@ -384,11 +385,11 @@ def _keys(config: Config, fields: Mapping[FieldName, Value]) -> dict[str, Value 
         if alike and ONE_PROCESS.keys().isdisjoint(row.fields):
             continue
         for name, one in zip(side.keys, changes.put(row, side), strict=False):
-            key = _spelling(name, side, given)
+            key = _spelling(name, side, given, config.framework_version)
             if not isinstance(one, Omitted) and (key in given or not alike):
                 found[key] = one
         for key in sorted(given & _names((*side.keys, *side.aliases))):
-            if key in side.keys[0].split("|") or not changes.is_set_elsewhere(key, row):
+            if not changes.is_set_elsewhere(key, row, leads=key in side.keys[0].split("|")):
                 found.setdefault(key, OMIT)
     return found
 
@@ -415,13 +416,13 @@ class _Changes(NamedTuple):
         same = all(_is_same_size(self.recipe.value(field), self.value(field)) for field in row.fields)
         return same and set(counted).isdisjoint(row.fields)
 
-    def is_set_elsewhere(self, key: str, row: Row) -> bool:
-        """True if another row leads with the key, or writes it and has none of these fields."""
+    def is_set_elsewhere(self, key: str, row: Row, *, leads: bool) -> bool:
+        """True if another row writes the key and has none of these fields, or leads with it and this row does not."""
         for other in table().rows:
             side = None if other is row else other.side(self.side_name, self.version)
             if side is None or key not in _names(side.keys):
                 continue
-            if key in side.keys[0].split("|"):
+            if not leads and key in side.keys[0].split("|"):
                 return True
             if self.fields.keys().isdisjoint(other.fields):
                 written = zip(side.keys, self.put(other, side), strict=False)
@@ -434,8 +435,11 @@ def _names(keys: Sequence[str]) -> set[str]:
     return {name for key in keys for name in key.split("|")}
 
 
-def _spelling(key: str, side: Side, given: set[str]) -> str:
-    """Name under which the file already sets a key (an alias of the row), else the key itself."""
+def _spelling(key: str, side: Side, given: set[str], version: str) -> str:
+    """Name under which the file already sets a key (an alias of the row), else the key as its version names it."""
+    if "|" in key:
+        known = catalog(version).by_dest
+        key = next((name for name in key.split("|") if name in known), key)
     if key in given or len(side.keys) != 1:
         return key
     return next((alias for alias in side.aliases if alias in given), key)
@@ -444,7 +448,8 @@ def _spelling(key: str, side: Side, given: set[str]) -> str:
 def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> tuple[Config, Config] | None:
     """Both files with one field, or key without a field, equal; None if neither file can express the other's value.
 
-    The second file takes the first one's value if it can, else the first takes the second's. A key goes.
+    The second file takes the first one's value if it can, else the first the second's, else both the neutral one. A key
+    is removed.
     """
     if not keeps_first:
         other = make_equal(b, a, name)
@@ -458,7 +463,19 @@ def make_equal(a: Config, b: Config, name: str, *, keeps_first: bool = True) -> 
     if second is not None:
         return a, second
     first = _take_value(a, b, field_named(name))
-    return None if first is None else (first, b)
+    return _take_neutral_value(a, b, field_named(name)) if first is None else (first, b)
+
+
+def _take_neutral_value(a: Config, b: Config, field: FieldName) -> tuple[Config, Config] | None:
+    """Both files with the field's neutral value: with dropout the dynamic graph has the key and drops nothing."""
+    neutral = vocabulary()[field].default
+    if neutral is None:
+        return None
+    one, two = (_with_values(config, {field: neutral}) for config in (a, b))
+    if one is None or two is None:
+        return None
+    changed = (field, *changed_fields(a, one), *changed_fields(b, two))
+    return None if any(_still_differs(name, recipe_of(one), recipe_of(two)) for name in changed) else (one, two)
 
 
 def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:
@@ -466,17 +483,41 @@ def _take_value(config: Config, other: Config, field: FieldName) -> Config | Non
     wanted, along = recipe_of(other), companion_fields(field)
     counted = _COUNTED_TOGETHER if field in _COUNTED_TOGETHER else ()
     tried: list[tuple[FieldName, ...]] = [(field,), *[(field, *more) for more in (along, counted) if more]]
+    partly: list[tuple[Config, tuple[FieldName, ...]]] = []
     for fields in tried:
-        # A side without a value behaves as the neutral one does.
-        put: dict[FieldName, Value] = {one: _value_or_neutral(wanted, one) for one in fields}
-        try:
-            found = _write_again(config, _keys(config, put))
-        except (UnreadableError, ValueError, TypeError):
+        found = _with_values_of(wanted, config, fields)
+        if found is None:
             continue
-        written = recipe_of(found)
-        if not any(_still_differs(one, written, wanted) for one in (field, *changed_fields(config, found))):
+        apart = _fields_apart(field, config, found, wanted)
+        if not apart:
+            return found
+        if field not in apart:
+            partly.append((found, apart))
+    for before, apart in partly:
+        # A flag may decide a second field: without biases, Megatron-LM's queries have theirs by another flag.
+        found = _with_values_of(wanted, before, apart)
+        if found is not None and not _fields_apart(field, config, found, wanted):
             return found
     return None
+
+
+def _with_values_of(wanted: Recipe, config: Config, fields: Sequence[FieldName]) -> Config | None:
+    """File with these fields of another file; None if it cannot be written or read. An unset field is neutral."""
+    return _with_values(config, {one: _value_or_neutral(wanted, one) for one in fields})
+
+
+def _with_values(config: Config, fields: Mapping[FieldName, Value]) -> Config | None:
+    """File with other values of some fields; None if it cannot be written or read."""
+    try:
+        return _write_again(config, _keys(config, fields))
+    except (UnreadableError, ValueError, TypeError):
+        return None
+
+
+def _fields_apart(field: FieldName, before: Config, after: Config, wanted: Recipe) -> tuple[FieldName, ...]:
+    """The field and those that changed along, if they still differ from the other file."""
+    written = recipe_of(after)
+    return tuple(one for one in (field, *changed_fields(before, after)) if _still_differs(one, written, wanted))
 
 
 def _value_or_neutral(recipe: Recipe, field: FieldName) -> Value:
@@ -502,9 +543,24 @@ def _still_differs(field: FieldName, a: Recipe, b: Recipe) -> bool:
 
 def _write_again(config: Config, put: Mapping[str, Value | Omitted]) -> Config:
     """File in its original size with some keys set or omitted."""
-    devices = 1 if config.launch is None else config.launch.world_size or 1
-    written = _launch(config, put, devices) if config.framework == "megatron" else _document(config, put)
+    written = _launch(config, put, _devices_of(config)) if config.framework == "megatron" else _document(config, put)
     return written.config._replace(file=config.file)
+
+
+def _devices_of(config: Config) -> int:
+    """Devices of a launch; if the script does not determine them, the fewest over which its model can be spread."""
+    if config.launch is not None and config.launch.world_size:
+        return config.launch.world_size
+    recipe = recipe_of(config)
+    groups = [[size for name in names if isinstance(size := recipe.value(name), int) and size > 0] for names in _SPREAD]
+    return lcm(*map(prod, groups))
+
+
+_SPREAD: tuple[tuple[FieldName, ...], ...] = (
+    ("parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size"),
+    ("parallel.expert_tensor_size", "parallel.expert_size", "parallel.pipeline_size"),
+)
+"""Groups of devices that together hold a model once: of its dense layers, and of its experts."""
 
 
 def _write_small(config: Config, put: Mapping[str, Value | Omitted]) -> SmallFile:
