@@ -90,7 +90,7 @@ FILES = {
             ["a.log", "--benchmark", "a.log", "twin.log", "--experiment", "lr-zero"],
             2,
             "",
-            "does not use; remove one of the two options",
+            "does not use; remove one of these two options",
         ),
         (["a.log", "b.log", "--experiment", "first-steps"], 1, "neither log prints local norms", ""),
         (["a.log", "b.log", "--experiment", "lr-zero"], 1, "the experiment is not valid", ""),

@@ -255,7 +255,7 @@ def test_curves_that_cannot_be_drawn_have_a_reason(accmap) -> None:
     assert reason.code == 2
     places(
         text_of(answer.out),
-        "A comparison requires two curves.",
+        "A comparison of learning rates requires two curves.",
         *(line for line in reason.err.splitlines() if "cannot start" not in line),
     )
     assert "<figure" not in answer.out

@@ -370,7 +370,7 @@ def test_a_cache_in_a_checkout_is_not_used(tmp_path: Path, place: str) -> None:
     done = process("lint", "a.sh", cwd=tmp_path, ACCMAP_CACHE_DIR=str(folder))
     assert (done.returncode, sorted(os.listdir(folder))) == (0, before)
     assert (
-        f"does not use the cache folder {folder}, because it is inside the checkout {tmp_path / 'project'}"
+        f"does not use the cache folder {folder}, because the folder is inside the checkout {tmp_path / 'project'}"
         in done.stderr.decode()
     )
 

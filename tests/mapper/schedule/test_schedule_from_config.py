@@ -49,7 +49,7 @@ def test_what_the_curve_depends_on_is_demanded() -> None:
         config(without(MEGATRON, "lr"), lr="$LR")
     )
     text = complaint(config(without(MEGATRON, "train_iters"), train_iters="$N"))
-    assert "its value $N" in text
+    assert "the value of $N" in text
     assert "--steps N" in text
     assert "requires min_lr" in complaint(config(MEGATRON, min_lr="$MIN"))
 
