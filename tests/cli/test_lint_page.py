@@ -229,7 +229,9 @@ def test_the_worst_come_first_and_the_counts_agree(accmap) -> None:
 def test_a_clean_pair_says_how_much_was_compared_and_goes_on(accmap, folder: Path) -> None:
     pair = ("qwen3_dense/megatron.sh", "qwen3_dense/mindformers.yaml")
     page = accmap("lint", *pair).out
-    sentence = r"\n  (\d+) fields are equal\. For (\d+) of these fields, accmap's tests ran the real models of both versions"
+    sentence = (
+        r"\n  (\d+) fields are equal\. For (\d+) of these fields, accmap's tests ran the real models of both versions"
+    )
     told = re.search(sentence, page)
     assert told
     rows = json.loads(accmap("diff", *pair, "--format", "json", "--all").out)["rows"]

@@ -244,7 +244,10 @@ def test_a_layer_that_nobody_asks_for_is_left_out_and_named(
     save(tmp_path / "m", eight_bit[0])
     words = ("weights", "convert", "m", "--to", "megatron", "--config", "plain.sh", "-o", "out")
     answer = accmap(*words)
-    assert (answer.code, "multi-token prediction layers (the configuration sets no such layers)" in answer.out) == (0, True)
+    assert (answer.code, "multi-token prediction layers (the configuration sets no such layers)" in answer.out) == (
+        0,
+        True,
+    )
     assert "读取 FP8" in accmap(*words, "--force", "--lang", "zh").out
 
 
