@@ -152,7 +152,10 @@ class NewFile:
 
     def discard(self) -> None:
         """Delete the temporary file."""
-        self.stream.close()
+        try:  # noqa: SIM105 - contextlib would be imported by every lint that is remembered
+            self.stream.close()
+        except OSError:  # the disk is full: what is buffered cannot be written, and nobody needs it
+            pass
         if os.path.lexists(self._beside):
             os.unlink(self._beside)
         self._unlock()

@@ -288,7 +288,19 @@ def say(*words: str) -> None:
 def tell(*words: str) -> None:
     """One line for a person on standard error."""
     _take_line_away()
-    sys.stderr.write(f"{visible(' '.join(words))}\n")
+    _write_message(f"{visible(' '.join(words))}\n")
+
+
+def _write_message(text: str) -> None:
+    """Write to standard error; if its disk is full or its terminal gone, the command goes on without messages."""
+    try:
+        sys.stderr.write(text)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        import os
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def tell_crash(error: BaseException) -> None:
@@ -309,7 +321,7 @@ def transient(line: str, columns: int = 70) -> None:
         return
     if _answering[0]:
         return
-    sys.stderr.write(f"\r{visible(line):<{columns}}")
+    _write_message(f"\r{visible(line):<{columns}}")
     _standing[:] = [columns]
 
 
