@@ -14,69 +14,23 @@ import pytest
 
 pytest.importorskip("numpy")
 
-ROOT = Path(__file__).resolve().parents[3]
-for part in ("dump", "logs", "weights"):
-    sys.path.insert(0, str(ROOT / "tests" / "evidence" / part))
-from small_network import run as dump_of  # noqa: E402
-from weight_files import arrays, pair, write_megatron  # noqa: E402
-from writing_logs import falling, megatron_run  # noqa: E402
+sys.path.insert(0, str(Path(__file__).parent))
+from writing_commands import COMMANDS, ELSEWHERE, EXAMPLES, WRITING_OPTIONS, content, write_inputs
 
-from accmap.cli.lean import main  # noqa: E402
+from accmap.cli.lean import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 pytestmark = [pytest.mark.fuzz, pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are split off")]
 
-EXAMPLES = ROOT / "examples"
 KILLED = 137
 STEPS = ("open", "dup", "fchown", "fchmod", "fsync", "replace", "unlink", "mkdir", "rmdir", "close")
 """What writing a file consists of, by the names of the functions of `os`."""
-COMMANDS = [
-    "convert megatron.sh -o out.yaml --report report.json --force",
-    "convert megatron.sh --update mindformers.yaml",
-    "pair megatron.sh -d pair --force",
-    "upgrade mindformers.yaml -o out.yaml --force",
-    "lint megatron.sh mindformers.yaml --fix --unsafe --no-cache",
-    "lint megatron.sh mindformers.yaml --add-ignores --no-cache",
-    "lint megatron.sh mindformers.yaml --write-baseline baseline.json --no-cache",
-    "lint megatron.sh mindformers.yaml --format json --output-file lint.json --no-cache",
-    "lint megatron.sh mindformers.yaml",
-    "report megatron.sh mindformers.yaml -o report.html --force",
-    "lr megatron.sh mindformers.yaml -o curve.svg --force",
-    "diff megatron.sh mindformers.yaml --format json -o diff.json --force",
-    "init --yes --force",
-    "dump config megatron.sh mindformers.yaml -d dump --force",
-    "playbook megatron.sh mindformers.yaml -d playbook --force",
-    "logs run.log -o logs.html --format html --force",
-    "dump compare recorded recorded -o compared.json --format json --force",
-    "dump scan recorded -o scanned.json --format json --force",
-    "weights check checkpoint -o checked.json --format json --force",
-]
 MOST_STEPS = 30
 """Of more, one in so many is tried: a playbook has 40 files, whose steps are alike.
 
 `weights convert` resumes where it was killed: tests/evidence/weights/test_weights_killed.py."""
-OUTPUTS = (
-    "out.yaml",
-    "report.json",
-    "report.html",
-    "curve.svg",
-    "diff.json",
-    "logs.html",
-    "compared.json",
-    "scanned.json",
-    "checked.json",
-)
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    """Every file but for half-written ones and the cache, whose entries have names of their own."""
-    return {
-        str(path.relative_to(folder)): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file() and ".accmap-" not in str(path) and "cache" not in path.relative_to(folder).parts
-    }
 
 
 def split_off(folder: Path, words: list[str], killed_at: int | None) -> tuple[int, int]:
@@ -124,16 +78,23 @@ class Steps:
         return counting
 
 
+def test_every_command_that_writes_is_tried() -> None:
+    from accmap.cli.options import all_commands
+
+    writing = {
+        name
+        for name, command in all_commands().items()
+        if WRITING_OPTIONS & {word for option in command.options for word in option.names}
+    }
+    tried = {name for name in writing if any(line.startswith(f"{name} ") for line in COMMANDS)}
+    assert writing - tried == set(ELSEWHERE)
+
+
 @pytest.mark.parametrize("line", COMMANDS)
 def test_killed_at_each_step(line: str, tmp_path: Path) -> None:
     words = line.split()
     before = tmp_path / "before"
-    # A file with an error is not upgraded.
-    shutil.copytree(EXAMPLES / ("qwen3_dense" if words[0] == "upgrade" else "planted"), before)
-    _write_inputs(words, before)
-    for name in OUTPUTS:
-        if name in line:
-            (before / name).write_text("the old one\n" * 400)
+    write_inputs(line, before)
     folder = tmp_path / "killed"
     shutil.copytree(before, folder)
     code, steps = split_off(folder, words, None)
@@ -156,17 +117,6 @@ def test_killed_at_each_step(line: str, tmp_path: Path) -> None:
         if again == code:
             assert not [path for path in folder.rglob(".accmap-*") if not _is_old(path)], step
         shutil.rmtree(folder)
-
-
-def _write_inputs(words: list[str], folder: Path) -> None:
-    """What a command reads beside the pair."""
-    if "run.log" in words:
-        (folder / "run.log").write_text(megatron_run(falling(12)))
-    if "recorded" in words:
-        dump_of(folder / "recorded", task="statistics")
-    if "checkpoint" in words:
-        script, _ = pair("grouped", folder / "small")
-        write_megatron(folder / "checkpoint", script, arrays(script))
 
 
 def _is_old(path: Path) -> bool:
