@@ -28,7 +28,7 @@ from .messages_compiled import say
 from .mindformers.from_yaml import DYNAMIC
 from .pair import SIDES, Options, Pair, assemble_pair, runs_native_dtypes, side_labels
 from .plan import samples
-from .plan.dimensions import changed_fields, companion_fields, make_equal
+from .plan.dimensions import changed_fields, companion_fields, make_equal, switch_off
 from .verdict import comparison, coverage, native_dtypes
 from .verdict.comparison import DifferingSetting, NotCompared, Suspect, Values
 from .verification import Effect, Verification
@@ -520,8 +520,9 @@ class _Explanation:
         more = coverage.suspects(*configs, direction, self.found.worst.disagreements())
         behind = [one.field for one in self.found.suspected]
         losses = coverage.conversion_losses(*configs)
-        first = [name for name in losses if name in behind]
-        ahead = sorted((one.field for one in more), key=lambda name: name not in losses)
+        equal = coverage.functional_differences(*configs)
+        first = [name for name in (*equal, *losses) if name in behind or name in self.found.divergence_fields]
+        ahead = [*sorted((one.field for one in more), key=lambda name: name not in losses), *equal]
         names = list(dict.fromkeys((*first, *behind, *ahead)))
         own = [name for at, name in enumerate(names) if not set(companion_fields(name)).intersection(names[:at])]
         return self._list_equalizable(own, aside)[:_MOST_SUSPECTS]
@@ -604,7 +605,10 @@ class _Explanation:
         """Both files with all these fields equal; None if one cannot be made equal."""
         configs = self.pair.configs
         for name in fields:
-            equal = make_equal(*configs, name, keeps_first=keeps_first)
+            if coverage.differs(name, *self.pair.configs):
+                equal = make_equal(*configs, name, keeps_first=keeps_first)
+            else:
+                equal = switch_off(*configs, name)
             if equal is None:
                 return None
             configs = equal

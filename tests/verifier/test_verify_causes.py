@@ -99,6 +99,24 @@ def test_a_cause_is_blamed_beside_a_difference_that_nothing_explains(
     assert [(effect.field, effect.stage) for effect in found.effects] == [(EPSILON, "loss")]
 
 
+def test_equal_values_of_which_the_frameworks_compute_different_things_are_switched_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Megatron-LM 0.12 balances the chosen experts of each group, dynamic graph mode the best of all."""
+
+    def balanced(job: Job) -> float:
+        return 4.0 + (job.blueprint.model["moe_aux_loss_coeff"] if job.blueprint.framework == "megatron" else 0.0)
+
+    monkeypatch.setattr(StandInWorker, "loss", staticmethod(balanced))
+    script, written = EXAMPLE.parent / "deepseek_v3" / "megatron.sh", tmp_path / "written.yaml"
+    main(["convert", str(script), "-o", str(written)])
+    found = verify(read_config(str(script)), read_config(str(written)), Findings())
+    assert (found.verdict, found.rest, found.equal_fields) == ("mismatch", "match", ["moe.router.balancing"])
+    assert [(entry.field, entry.a, entry.b) for entry in found.differing] == [
+        ("moe.router.balancing", "seq_aux_loss", "seq_aux_loss")
+    ]
+
+
 def answered(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:
     code = main(["verify", *words, "--format", "json"])
     said = capsys.readouterr()

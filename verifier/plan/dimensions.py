@@ -29,7 +29,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.forks import OWN, catalog
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..constants_compiled import OF_SEVERAL_PROCESSES, ONE_PROCESS, SIZES
+from ..constants_compiled import OF_SEVERAL_PROCESSES, ONE_PROCESS, SIZES, SWITCHED_OFF
 from ..constants_compiled import TARGETS as SIZES_TARGETED
 
 if TYPE_CHECKING:
@@ -476,6 +476,13 @@ def _take_neutral_value(a: Config, b: Config, field: FieldName) -> tuple[Config,
         return None
     changed = (field, *changed_fields(a, one), *changed_fields(b, two))
     return None if any(_still_differs(name, recipe_of(one), recipe_of(two)) for name in changed) else (one, two)
+
+
+def switch_off(a: Config, b: Config, name: str) -> tuple[Config, Config] | None:
+    """Both files without what a field switches on; None if a file cannot do without it."""
+    fields: Mapping[FieldName, Value] = SWITCHED_OFF.get(name, {})
+    one, two = (_with_values(config, fields) for config in (a, b))
+    return None if not fields or one is None or two is None else (one, two)
 
 
 def _take_value(config: Config, other: Config, field: FieldName) -> Config | None:

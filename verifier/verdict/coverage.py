@@ -25,7 +25,7 @@ from ...schemas.megatron.forks import fork_of
 from ...schemas.message import Words
 from ...schemas.verdict import unresolved_words
 from ...schemas.versions import versions_in, within
-from ..constants_compiled import GIVEN_ALIKE, PARTED
+from ..constants_compiled import GIVEN_ALIKE, PARTED, SWITCHED_OFF
 from ..fork_flags_compiled import CHANGED, CHECKED
 from ..messages_compiled import say
 from ..mindformers.from_yaml import DYNAMIC, kept_type
@@ -459,9 +459,19 @@ def _differing_fields(a: Recipe, b: Recipe) -> Iterator[tuple[FieldName | None, 
 
 def conversion_losses(a: Config, b: Config) -> list[str]:
     """Fields and keys that the conversion of either file into the other's framework loses, and that differ."""
-    if a.framework == b.framework:
-        return []
+    return [name for name in _lost_names(a, b) if differs(name, a, b)]
+
+
+def functional_differences(a: Config, b: Config) -> list[str]:
+    """Fields whose values are equal and of which the frameworks compute different things, if a run can do without."""
+    return [name for name in _lost_names(a, b) if name in SWITCHED_OFF and not differs(name, a, b)]
+
+
+def _lost_names(a: Config, b: Config) -> dict[str, None]:
+    """Fields and keys that the conversion of either file loses or only approximates."""
     names: dict[str, None] = {}
+    if a.framework == b.framework:
+        return names
     for source, target in ((a, b), (b, a)):
         try:
             rows = translate(source, target.framework, target.framework_version, _written_dialect(target)).rows
@@ -469,7 +479,7 @@ def conversion_losses(a: Config, b: Config) -> list[str]:
             continue
         lost = [row for row in rows if row.changes_numbers]
         names.update(dict.fromkeys(name for row in lost for name in (row.field, *row.source) if name is not None))
-    return [name for name in names if differs(name, a, b)]
+    return names
 
 
 def differs(name: str, a: Config, b: Config) -> bool:
