@@ -86,8 +86,8 @@ def drawn(model: typing.Any) -> dict[str, object]:
     return {
         one.name: {
             "dimensions": len(one.shape), "size": one.size, "decay": shrinks[one.name],
-            # 1.9 draws where it constructs
-            "std": deviations[one.name] if one.name in deviations else float(one.init_data().asnumpy().std()),
+            # 1.9 draws where it constructs; NumPy does not divide MindSpore's own kinds of numbers
+            "std": deviations.get(one.name, 0.0) or float(one.init_data().asnumpy().astype("float64").std()),
         }
         for one in model.get_parameters()
         if one.requires_grad
