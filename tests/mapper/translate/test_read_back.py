@@ -303,6 +303,8 @@ def test_a_vocabulary_padded_to_an_open_multiple_is_open() -> None:
 @pytest.mark.parametrize("dialect", ["static", "dynamic"])
 def test_a_sequence_length_that_a_launch_leaves_open_is_reported(tmp_path: Path, dialect: str) -> None:
     script = tmp_path / "run.sh"
-    script.write_text("torchrun pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 $MORE\n", "utf-8")
+    script.write_text(
+        "torchrun pretrain_gpt.py --num-layers 4 --hidden-size 64 --num-attention-heads 4 $MORE\n", "utf-8"
+    )
     rows = {row.field: row for row in accmap.convert(str(script), version="2.1", dialect=dialect).rows}
     assert (rows["data.sequence_length"].status, rows["data.sequence_length"].impact) == ("unresolved", "numerics")
