@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from small_models import GROUPS, QWEN3
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-QWEN3: dict[str, Any] = {
-    "model_type": "qwen3",
-    "vocab_size": 32000,
-    "hidden_size": 512,
-    "intermediate_size": 1536,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-    "max_position_embeddings": 4096,
-    "rope_theta": 1000000.0,
-    "rms_norm_eps": 1e-06,
-    "tie_word_embeddings": False,
-}
 RUNS = [EXAMPLES / "qwen3_dense" / name for name in ("megatron.sh", "mindformers.yaml")]
 
 
@@ -102,14 +92,6 @@ def test_without_a_base_what_stands_in_is_named(accmap: Callable[..., Any], tmp_
         assert field in answer.err
     # What the dynamic graph draws counts for no description: its weights are loaded.
     assert accmap("diff", model, str(out)).code == 0
-
-
-GROUPS = {
-    "model_type": "deepseek_v3", "architectures": ["DeepseekV3ForCausalLM"], "num_key_value_heads": 8, "head_dim": None,
-    "n_routed_experts": 16, "moe_intermediate_size": 64, "n_shared_experts": 1, "first_k_dense_replace": 1,
-    "norm_topk_prob": True, "routed_scaling_factor": 2.5, "n_group": 4, "topk_group": 2, "q_lora_rank": 64,
-    "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "hidden_act": "silu",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(

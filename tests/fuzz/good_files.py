@@ -12,23 +12,13 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-for folder in ("evidence/weights", "evidence/logs", "evidence/dump", "evidence/data"):
+for folder in ("cli", "evidence/weights", "evidence/logs", "evidence/dump", "evidence/data"):
     sys.path.insert(0, str(ROOT / "tests" / folder))
+from small_models import GROUPS, QWEN3  # noqa: E402
 
 HF = {
+    **QWEN3,
     "architectures": ["Qwen3ForCausalLM"],
-    "model_type": "qwen3",
-    "vocab_size": 32000,
-    "hidden_size": 512,
-    "intermediate_size": 1536,
-    "num_hidden_layers": 4,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-    "max_position_embeddings": 4096,
-    "rope_theta": 1000000.0,
-    "rms_norm_eps": 1e-06,
-    "tie_word_embeddings": False,
     "attention_bias": False,
     "hidden_act": "silu",
     "initializer_range": 0.02,
@@ -37,28 +27,12 @@ HF = {
     "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024},
 }
 DEEPSEEK = {
-    **HF,
-    "model_type": "deepseek_v3",
-    "architectures": ["DeepseekV3ForCausalLM"],
-    "n_routed_experts": 16,
-    "n_shared_experts": 1,
+    **{key: value for key, value in {**HF, **GROUPS}.items() if value is not None},
     "num_experts_per_tok": 4,
-    "moe_intermediate_size": 128,
-    "first_k_dense_replace": 1,
-    "n_group": 4,
-    "topk_group": 2,
-    "routed_scaling_factor": 2.5,
     "scoring_func": "sigmoid",
-    "norm_topk_prob": True,
-    "q_lora_rank": 64,
-    "kv_lora_rank": 32,
-    "qk_nope_head_dim": 32,
-    "qk_rope_head_dim": 16,
-    "v_head_dim": 32,
-    "num_nextn_predict_layers": 1,
     "topk_method": "noaux_tc",
     "moe_layer_freq": 1,
-    "num_key_value_heads": 8,
+    "num_nextn_predict_layers": 1,
     "rope_scaling": {
         "type": "yarn",
         "factor": 40,
