@@ -130,8 +130,8 @@ def test_an_array_without_elements_is_named_among_others(accmap, tmp_path: Path)
     found = json.loads(answer.out)
     jsonschema.validate(found, json.loads(accmap("schema", "check-npy").out))
     assert (answer.code, found["verdict"]) == (1, "partial")
-    assert found["not_compared"] == [{"what": "none.npy", "reason": "it has no elements"}]
-    assert "none.npy: it has no elements" in accmap("check", "npy", "x", "y").out
+    assert found["not_compared"] == [{"what": "none.npy", "reason": "the array has no elements"}]
+    assert "none.npy: the array has no elements" in accmap("check", "npy", "x", "y").out
 
 
 @pytest.mark.parametrize(

@@ -90,8 +90,8 @@ def test_a_run_stands_for_the_tokenizer_that_it_names(
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        ("", "it sets no tokenizer (tokenizer_model, vocab_file)"),
-        ("--tokenizer-model $NOWHERE", "cannot determine its tokenizer"),
+        ("", "the file sets no tokenizer (tokenizer_model, vocab_file)"),
+        ("--tokenizer-model $NOWHERE", "cannot determine the tokenizer"),
         ("--tokenizer-model Qwen/Qwen3-8B", "not on this machine"),
     ],
 )

@@ -440,10 +440,10 @@ def test_a_file(accmap: Callable[..., Any], tmp_path: Path, name: str) -> None:
 
 
 PLACES: dict[str, tuple[dict[str, str], str]] = {
-    "nothing": ({}, "it does not exist"),
-    "an empty folder": ({"x/": ""}, "it contains none"),
-    "a text": ({"x": "x"}, "a different type of file"),
-    "folders of ranks": ({"x/rank_0/": "", "x/rank_1/": ""}, "it contains none"),
+    "nothing": ({}, "the path does not exist"),
+    "an empty folder": ({"x/": ""}, "the folder contains no checkpoint"),
+    "a text": ({"x": "x"}, "the file has a different type"),
+    "folders of ranks": ({"x/rank_0/": "", "x/rank_1/": ""}, "the folder contains no checkpoint"),
     "a .ckpt for each rank": ({"x/0.ckpt": "", "x/1.ckpt": ""}, "ckpt_to_safetensors"),
     "two iterations": (
         {"x/iter_0000001/mp_rank_00/": "", "x/iter_0000002/mp_rank_00/": ""}, "iter_0000001, iter_0000002"

@@ -97,7 +97,10 @@ def test_the_rest_of_a_longer_run_is_named(pair: Run, swapped: bool) -> None:
     assert (found["exit"], found["verdict"], found["agreement"]["whole_run"]) == (1, "partial", False)
     side = "b.yaml" if swapped else "a.sh"
     assert found["not_compared"] == [
-        {"what": "steps 2 to 12", "reason": f"only {side} runs these 11 steps, because its run is longer"}
+        {
+            "what": "steps 2 to 12",
+            "reason": f"only the run of {side} reaches the last 11 steps, because this run is longer",
+        }
     ]
     assert "and the whole run is equal" not in json.dumps(found)
 
@@ -199,7 +202,8 @@ def test_fewer_samples_begin_again(pair: Run) -> None:
     assert found["agreement"]["restart"] == 5
     assert found["agreement"]["first_different_step"]["step"] == 5
     assert (
-        "From step 6, one side restarts the data" in found["problems"][0]["message"] + found["problems"][1]["message"]
+        "From step 6 on, one side reads the data from the beginning"
+        in found["problems"][0]["message"] + found["problems"][1]["message"]
     )
 
 
@@ -316,7 +320,7 @@ def test_a_prefix_with_its_ending(accmap: Run, data: int) -> None:
 
 SPECIAL = {
     "beyond the vocabulary": ({"rows": 64}, "EVD067", "byte"),
-    "masked in attention": ({"masked": 5}, "EVD071", "Set it to -1"),
+    "masked in attention": ({"masked": 5}, "EVD071", "to -1"),
     "masked in the loss": ({"pad": 5}, "EVD071", "in the loss"),
     "no end of document": ({"eod": 7, "more": "eod_mask_loss: True"}, "EVD070", "end with 99"),
     "an absent end of document": ({"eod": 95, "more": "eod_mask_loss: True"}, "EVD070", "does not contain"),

@@ -177,7 +177,9 @@ def test_no_fix_gives_a_loader_a_section_that_it_does_not_read(
     assert "in older.yaml:\n" not in block_of("DAT002", capsys, "one.sh", "older.yaml")
     read = "    dataset_dir: ./data\n    config: {data_path: [/a], split: '1,0,0'}\n"
     (folder / "older.yaml").write_text(OLDER_CLASS.replace("    dataset_dir: ./data\n", read))
-    assert "MindDataset accepts data_path but does not use it." in block_of("MAP069", capsys, "one.sh", "older.yaml")
+    assert "MindDataset accepts data_path but does not use this argument." in block_of(
+        "MAP069", capsys, "one.sh", "older.yaml"
+    )
 
 
 def test_of_advice_that_follows_the_number_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -492,7 +494,7 @@ def test_a_new_column_of_the_data_has_its_row_of_the_strategy(folder: Path, caps
     assert "    + dataset_strategy: [[1, 1], [1, 1], [1, 1], [1, 1], [1, 1, 1, 1]]" in shown
     columns = "[input_ids, labels, loss_mask, position_ids, attention_mask]"
     (folder / YAML).write_text(text.replace("[input_ids, labels, loss_mask, position_ids]", columns))
-    assert "The rows of dataset_strategy belong to the columns" in block_of("MAP108", capsys, YAML)
+    assert "dataset_strategy must have one row for each column" in block_of("MAP108", capsys, YAML)
 
 
 def test_batch_and_length_of_a_run_are_one_edit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -70,7 +70,7 @@ FILES = {
             "All curves are within the limits over 200 common steps. accmap only compared the logs, not the settings.",
             "",
         ),
-        (["a.log", "b.log"], 1, "200 of 1,000 steps so far", ""),
+        (["a.log", "b.log"], 1, "200 of the 1,000 required steps so far", ""),
         (["a.log", "off.log"], 1, "from step 120, the losses diverge", ""),
         (["a.log", "nan.log"], 1, "nan.log has 200 steps with a NaN or infinite loss, norm or learning rate", ""),
         (["nan.log", "nan.log"], 1, "Outside the limits: finite values", ""),
@@ -432,7 +432,7 @@ def test_reasons_are_told_in_chinese(accmap: Callable[..., Any]) -> None:
     files = {**FILES, "cut.log": GOOD.replace("lm loss: ", "lm loss: x", 1), "zero.log": b"\0\n"}
     assert "有的值不是数" in "".join(accmap("logs", "a.log", "cut.log", "--lang", "zh", files=files).out.split())
     assert (
-        "它是第一个"
+        "该文件是第一个"
         in accmap("logs", "run", "--lang", "zh", files={"run/worker_0.log": GOOD, "run/worker_1.log": GOOD}).out
     )
     assert "UTF-16" in accmap("logs", "zero.log", "--lang", "zh").err

@@ -144,7 +144,7 @@ def test_what_was_written_is_read_for_its_version(
         assert main(["show", str(tmp_path / name), "--format", "json"]) == 0
         told = json.loads(capsys.readouterr().out)
         assert (told["framework_version"], told["version_origin"]) == (asked, "detected")
-        assert told["version_reason"] == f"accmap wrote it for {asked}"
+        assert told["version_reason"] == f"accmap wrote the file for {asked}"
     # The pair's own YAML keeps the graph and the version of the file.
     assert main(["pair", str(tmp_path / "example.yaml"), "-d", str(tmp_path / "again")]) in (0, 1)
     again = (tmp_path / "again" / "example.yaml").read_text("utf-8")

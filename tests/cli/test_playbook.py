@@ -238,7 +238,7 @@ def test_the_pair_is_read_the_same_way_everywhere(accmap, book: Path) -> None:
             ["The curves first differ at step 0, because", "of the peak. Also:", "the shape.", "More."],
             "of the peak. Also: the shape.",
         ),
-        (["首个差异：预热为 20", "步，另一方", "为 0 步。", "其他。"], "预热为 20 步，另一方为 0 步。"),
+        (["首个差异：预热为 20", "步，另一侧", "为 0 步。", "其他。"], "预热为 20 步，另一侧为 0 步。"),
         ([], ""),
     ],
 )

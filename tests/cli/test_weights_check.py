@@ -175,12 +175,12 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "requires a checkpoint, or a log with `--log FILE`"),
+        ((), "requires a checkpoint, or an inference log with `--log FILE`"),
         (("nowhere",), "EVD040"),
-        (("train.yaml",), "a different type of file"),
+        (("train.yaml",), "a different type"),
         (("--log", "nowhere.log"), "nowhere.log"),
         (("--log", "train.yaml"), "EVD042"),
-        (("empty",), "it contains none"),
+        (("empty",), "the folder contains no checkpoint"),
         (("a", "b", "c"), "is not expected"),
         (("train.yaml", "--tolerance", "nan"), "--tolerance must be 0 or more"),
         (("train.yaml", "--tolerance", "-1"), "--tolerance must be 0 or more"),

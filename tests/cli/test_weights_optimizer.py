@@ -1,4 +1,4 @@
-"""`accmap weights convert --optimizer`: Adam's moments, the step, and because the optimizer updates those."""
+"""`accmap weights convert --optimizer`: Adam's moments, the step, and because the optimizer updates float32 weights."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_megatron_s_state_for_mindspore_transformers(
     common = json.loads((tmp_path / "out" / "common.json").read_text("utf-8"))
     assert (common["global_step"], common["step_num"], common["global_batch_size"]) == (STEP, STEP, 2)
     kinds = kinds_of(found)
-    assert written(tmp_path / "out", config, found, "", MODEL) == [], "because the optimizer updates those"
+    assert written(tmp_path / "out", config, found, "", MODEL) == [], "because the optimizer updates float32 weights"
     assert written(tmp_path / "out", config, kinds["exp_avg"], "adam_m.", OPTIMIZER) == []
     assert written(tmp_path / "out", config, kinds["exp_avg_sq"], "adam_v.", OPTIMIZER) == []
 

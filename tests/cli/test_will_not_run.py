@@ -223,7 +223,7 @@ OPTIMIZER = "optimizer: {{type: {type}, betas: {betas}, eps: {eps}, swap: {swap}
         # MindFormers 1.6.0 to 2.1.0 core/optim/adamw.py:_check_param_value (the real class was built with each)
         ({"betas": "[0.0, 0.95]"}, "1.6", "betas[0] is 0.0"),
         ({"betas": "[0.9, 1.0]"}, "1.9", "betas[1] is 1.0"),
-        ({"eps": "0.0"}, "1.9", "requires eps above 0"),
+        ({"eps": "0.0"}, "1.9", "requires an eps that is greater than 0"),
         ({"betas": "[0.0, 0.95]", "type": "FusedAdamW"}, "1.9", None),
         # MindFormers 1.8.0 to 2.1.0 core/optim/muon.py:Muon.__init__, Muon._verify_model
         ({"type": "Muon"}, "1.9", "only supports models with multi-latent attention"),
@@ -330,7 +330,7 @@ def test_more_experts_than_there_are(accmap) -> None:
     words = LATENT + "--no-rope-fusion --num-experts 2 --moe-router-topk 4\n"
     answer = accmap("pair", "a.sh", "-d", "p", files={"a.sh": words})
     assert answer.code == 2
-    assert "The router selects 4 experts for each token, but only 2 exist" in answer.err
+    assert "The router selects 4 experts for each token, but the model has only 2 experts" in answer.err
 
 
 # Megatron 0.12 rope_utils.py:_apply_rotary_pos_emb_bshd, and ApplyRotaryPosEmb of MindFormers 1.9.0, 2.1.0 and its

@@ -147,7 +147,7 @@ def test_what_is_set_aside_is_made_equal_and_the_rest_is_verified(
 def test_what_does_not_differ_is_not_set_aside(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, answer, said = answered([*pair(tmp_path), "--aside", EPSILON], capsys)
     assert (code, answer["verdict"], answer["aside"], answer["rest"]) == (0, "match", [], None)
-    assert f"--aside {EPSILON}: this field or key does not differ here" in said
+    assert f"--aside {EPSILON}: this field or key does not differ between the two files" in said
 
 
 def test_a_partial_match_is_whole_without_what_is_accepted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

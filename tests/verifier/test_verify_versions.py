@@ -112,7 +112,7 @@ def test_a_version_that_was_assumed_can_be_said(
     newer = tree(tmp_path / "n", "megatron", "0.15.3")
     code, found = answer([*pair, "--megatron-source", newer], capsys)
     assert code == 1
-    assert "to read it as the installed version, use `--megatron 0.15`" in found["failures"][0]["explanation"]
+    assert "to read the file as the installed version, use `--megatron 0.15`" in found["failures"][0]["explanation"]
 
 
 @pytest.mark.parametrize("framework", ["megatron", "mindformers"])

@@ -413,10 +413,10 @@ def test_a_configuration_of_another_user_decides_nothing(
     for _ in range(2):
         answer = accmap("lint", "s/a.sh", files=files)
         assert answer.out.rstrip().endswith("profile align, the default")
-        assert "accmap.toml, because it belongs to another user" in answer.err
+        assert "accmap.toml, because this file belongs to another user" in answer.err
     assert "其他用户" in accmap("lint", "s/a.sh", "--lang", "zh").err
     assert "profile train" in accmap("lint", "s/a.sh", "--config", "accmap.toml").out, "named, it is used"
-    assert "accmap.toml, because it belongs to another user" in accmap("convert", "s/a.sh").err
+    assert "accmap.toml, because this file belongs to another user" in accmap("convert", "s/a.sh").err
     (tmp_path / ".git").mkdir()
     assert "profile train" in accmap("lint", "s/a.sh").out, "a repository is one's own to clone"
 

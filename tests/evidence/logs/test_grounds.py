@@ -53,7 +53,7 @@ class TestLength:
         found = judged(a, b, experiment=cast("Experiment", experiment), steps=None)
         assert found.verdict.answer == answer, found.verdict.said
         if count < 1000:
-            assert f"{count} of 1,000 steps so far" in criterion(found, "length").said
+            assert f"{count} of the 1,000 required steps so far" in criterion(found, "length").said
 
     def test_a_difference_is_one_at_once(self) -> None:
         found = judged(megatron_run([2.0] * 3), static_run([2.5] * 3), steps=None)
@@ -254,7 +254,7 @@ class TestSingleSteps:
             found = judged(megatron_run(one), static_run(other))
             assert criterion(found, "spikes").status == status
             assert criterion(found, "spikes").step == 300
-            assert "are means, so they do not cover single steps" in criterion(found, "spikes").said
+            assert "are means, so these limits do not apply to single steps" in criterion(found, "spikes").said
             assert found.verdict.answer == ("mismatch" if status == "fail" else "undecided")
 
     @pytest.mark.parametrize("sign", [1, -1])
@@ -305,7 +305,7 @@ class TestSingleSteps:
                 told = criterion(found, "norm spikes")
                 assert (told.status, told.step) == ("undecided", 501 - length // 2)
                 assert criterion(found, "mean norm").status == "pass"
-                assert "The published limit is a mean, so it does not cover single steps" in told.said
+                assert "The published limit is a mean, so this limit does not apply to single steps" in told.said
 
     @pytest.mark.parametrize("both", [False, True])
     def test_a_stretch_of_zeros_is_named(self, both: bool) -> None:
@@ -385,19 +385,19 @@ class TestGaps:
         losses = falling(1000)
         few = "".join(megatron_line(at, loss, norm=1.0 if at <= 10 else None) for at, loss in enumerate(losses, 1))
         found = self.unseen(megatron_run(losses), few, experiment)
-        assert found == ("partial", ["grad norm: b.log prints it in 10 of 1,000 common lines"])
+        assert found == ("partial", ["grad norm: b.log prints this value in 10 of 1,000 common lines"])
 
     @pytest.mark.parametrize(
         ("experiment", "answer"), [("standard", "partial"), ("repeat", "partial"), ("lr-zero", "undecided")]
     )
     def test_a_rate_that_neither_log_prints(self, experiment: str, answer: str) -> None:
         text = re.sub(r" learning rate: [^|]*\|", "", megatron_run(falling(1000), rate=0.0))
-        assert self.unseen(text, text, experiment) == (answer, ["learning rate: neither log prints it"])
+        assert self.unseen(text, text, experiment) == (answer, ["learning rate: neither log prints this value"])
 
     def test_a_column_of_one_log_is_no_repetition(self) -> None:
         text = megatron_run(falling(1000))
         found = self.unseen(text, re.sub(r" loss scale: [^|]*\|", "", text), "repeat")
-        assert found == ("partial", ["loss_scale: only one log prints it, in 1,000 common lines"])
+        assert found == ("partial", ["loss_scale: only one log prints this value, in 1,000 common lines"])
 
     def test_lines_that_later_ones_replaced(self) -> None:
         losses = falling(200)

@@ -473,7 +473,7 @@ class TestLearningRateZero:
             steps=None,
         )
         assert found.verdict.answer == "undecided"
-        assert "20 of 1,000 steps so far" in criterion(found, "length").said
+        assert "20 of the 1,000 required steps so far" in criterion(found, "length").said
 
 
 @pytest.mark.procedure("proc.stage3.benchmark_error")

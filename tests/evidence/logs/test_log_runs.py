@@ -143,7 +143,7 @@ class TestDirectories:
         assert (len(run.steps), run.elsewhere) == (60, 30)
         found = compare(run, run._replace(name="other", elsewhere=0), grounds=Grounds(10)).verdict
         assert found.answer in ("partial", "undecided")
-        assert "only other files in the directory contain them" in [one.en for one in found.unseen]
+        assert "only other files in the directory contain these values" in [one.en for one in found.unseen]
 
     def test_with_pipeline_stages_the_last_card_counts(self, tmp_path: Path) -> None:
         warning = "- WARNING - pipeline stages: 2 > 1, the loss on the last card is valid.\n"

@@ -40,7 +40,7 @@ def test_two_at_once_do_not_write_into_one_folder(tmp_path: Path) -> None:
     def another(_progress: object) -> None:
         if seen:
             return
-        with pytest.raises(UnreadableError, match="another conversion is writing into it") as raised:
+        with pytest.raises(UnreadableError, match="another conversion is writing into this folder") as raised:
             convert(request._replace(dtype="bf16"), configs)
         seen.append(raised.value.diagnostic.kind.code)
 
