@@ -111,7 +111,7 @@ class TestAlignment:
         c = "".join(dynamic_line(step, 2.0, rate=rates[step]) for step in range(1, 30))
         for one, other, count in ((a, b, 28), (b, a, 28), (a, c, 29)):
             equal = criterion(judged(one, other), "learning rate")
-            assert (equal.status, equal.said) == ("pass", f"equal over {count} steps")
+            assert (equal.status, equal.said) == ("pass", f"the learning rates are equal over {count} steps")
         assert "a.log prints the learning rate of the next step" in notes(judged(a, b))
         off = "".join(static_line(step, 2.0, rate=rates[step]) for step in range(1, 30))
         found = criterion(judged(a, off), "learning rate")
