@@ -37,12 +37,14 @@ class Launcher(NamedTuple):
 class Wrapper(NamedTuple):
     """A program that runs another: options with values (how many), and words before the command.
 
-    `processes` are the options that give the number of processes: such a wrapper is a launcher itself.
+    `processes` are the options that give the number of processes: such a wrapper is a launcher itself. `settings` are
+    those that set or pass a variable.
     """
 
     values: Mapping[str, int]
     words: int = 0
     processes: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
 
 
 class Container(NamedTuple):
@@ -129,6 +131,7 @@ MPIRUN = Wrapper(
     ),
     0,
     ("-n", "-np", "--np", "-c"),
+    ("-x",),
 )
 WRAPPERS: dict[str, Wrapper] = {
     "nohup": Wrapper({}),
@@ -379,6 +382,7 @@ class _Start:
         at = _after_options(words, 1, wrapper.values)
         if wrapper.processes:
             course = course._replace(launcher=base, size=_option_number(words[1:at], wrapper.processes))
+        self._pass_on(words[1:at], wrapper.settings, {**self.shell.state.variables, **self.extra})
         at += wrapper.words
         self.follow(words[at:], course.past(words[:at]))
         return True
@@ -396,14 +400,18 @@ class _Start:
         known = {**self.shell.state.variables, **self.extra}
         if table.isolated:
             self.extra = {}
-        for text in _option_texts(words[first:at], table.settings):
+        self._pass_on(words[first:at], table.settings, known)
+        self.follow(words[at:], course.past(words[:at]))
+        return True
+
+    def _pass_on(self, words: Sequence[Field], options: Sequence[str], known: Mapping[str, Variable]) -> None:
+        """Pass on the variables that options set (`-x NAME=value`) or only name (`-x NAME`)."""
+        for text in _option_texts(words, options):
             name, equals, _ = display(text).partition("=")
             if equals:
                 self._set(name, text)
             elif name in known:
                 self.extra[name] = known[name]
-        self.follow(words[at:], course.past(words[:at]))
-        return True
 
     def _remote(self, base: str, words: list[Field], _course: Course) -> bool:
         """Follow a remote command, which knows none of this shell's variables."""

@@ -13,6 +13,8 @@ Nothing of it is imitated.
 from __future__ import annotations
 
 import contextlib
+import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,10 +61,18 @@ class DynamicBackend(MindFormersBackend):
             raise NotImplementedError("the dynamic graph is run in float32 alone")
         self.used.clear()
         self.used.update(used_hyper_parallel())
+        _forget_balancing_losses()
         with CpuConfiguration(blueprint), contextlib.redirect_stdout(None):
             trainer = Trainer(config=_sections(blueprint.model["sections"], seed), train_dataset=_Unread())
         kind = BackwardModel if hasattr(trainer, "_forward_backward") else DynamicModel
         return kind(trainer, blueprint, self.used)
+
+
+def _forget_balancing_losses() -> None:
+    """Clear the process's list of balancing losses, whose length is the number of layers of its first model."""
+    name = "mindformers.pynative.transformers.moe.moe_utils"  # since 2.0
+    if importlib.util.find_spec(name) is not None:
+        importlib.import_module(name).get_moe_layer_wise_logging_tracker().clear()
 
 
 class _Unread:
