@@ -41,6 +41,8 @@ SHOWN_IN: dict[str, list[str]] = TABLE["shown_in"]
 """Fields that show in these contexts alone."""
 AS_WRITTEN: tuple[str, ...] = tuple(TABLE["as_written"])
 """Fields that show only where the models are run in the files' own types, too."""
+_UNREAD = "unread"
+"""The lens of keys that a framework accepts and does not read."""
 OTHER: dict[Framework, Framework] = {"megatron": "mindformers", "mindformers": "megatron"}
 
 
@@ -185,9 +187,11 @@ class Bench:
         return row.side(self.versions.side(framework), self.versions.of(framework))
 
     def settable(self, row: Row, framework: Framework) -> bool:
-        """Whether this side has a key of the row in its version."""
+        """True if this side has a key of the row in its version, and reads it."""
         side = self.side(row, framework)
-        return side is not None and side.fixed is None and any(self._name(key, framework) for key in side.keys)
+        if side is None or side.fixed is not None or side.lens == _UNREAD:
+            return False
+        return any(self._name(key, framework) for key in side.keys)
 
     def _name(self, key: str, framework: Framework) -> str | None:
         if framework == "mindformers":
