@@ -27,6 +27,7 @@ from ..schemas.message import verbatim
 from ..schemas.reader import check_versions, config_of
 from ..schemas.shared_words import system_reason
 from ..schemas.source import SourceText
+from .constants_compiled import RECORD
 from .installations import Installation
 from .messages_compiled import say
 from .pair import Options, assemble_pair, runs_native_dtypes
@@ -325,7 +326,7 @@ def read_record(path: str) -> Record:
         description: Any = json.loads(described.tobytes(), parse_int=whole_number)
         if not isinstance(description, dict) or description.get("format") != FORMAT:  # pyright: ignore[reportUnknownMemberType]
             raise WordsError(say.record_of_another_format(format=FORMAT))
-        require_shape(description, _DESCRIBED, "record")
+        require_shape(description, RECORD, "record")
         _require_own_text(description)  # pyright: ignore[reportUnknownArgumentType]
         return Record(description, dict(_answers(description, arrays)))  # pyright: ignore[reportUnknownArgumentType]
     except (ValueError, RecursionError) as error:
@@ -428,97 +429,43 @@ def _array_in(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, size: int) -> Ar
     return flat.reshape(shape, order="F" if is_fortran else "C")
 
 
-_TEXTS = {"*": str}
-_NUMBER = (int, float)
-_FILE = {"name": str, "digest": str}
-_LOSSES = {"loss": _NUMBER, "*": _NUMBER}
-_READINGS = {"values?": {"*": object}, "refused?": str, "absent?": str}
-_VALUES: dict[str, Any] = {
-    "versions": _TEXTS,
-    "stand_ins?": _TEXTS,
-    "shapes": {"*": [int]},
-    "trained": [str],
-    "initialisation?": {"*": {"count": _NUMBER, "sum": _NUMBER, "squares": _NUMBER}},
-    "losses?": [_LOSSES],
-    "steps?": [{"loss": (*_NUMBER, None), "norm": (*_NUMBER, None), "rate": (*_NUMBER, None)}],
-    "rates?": [_NUMBER],
-    "decays?": [_NUMBER],
-    "scales?": [_NUMBER],
-    "passes?": (int, None),
-    "samples_refused?": str,
-    "dropped?": _LOSSES,
-    "dropped_norms?": {"*": _NUMBER},
-    "padded?": {"*": _NUMBER},
-    "forced_norm?": _NUMBER,
-    "clipped_norm?": _NUMBER,
-    "parsed?": ({"small": _READINGS, "written?": _READINGS}, None),
-    "seconds?": {"*": _NUMBER},
-    "cpu?": {"*": _NUMBER},
-}
-_OPTIONAL_TEXT, _OPTIONAL_COUNT = (str, None), (int, None)
-_DESCRIBED: dict[str, Any] = {
-    "format": int,
-    "run": str,
-    "file": _FILE,
-    "pair": (_FILE, None),
-    "texts": {"*": {"encoding": str, "text": str}},
-    "reading": {
-        **dict.fromkeys(("megatron", "mindformers", "dialect", "encoding", "confine", "transformers"), _OPTIONAL_TEXT),
-        **dict.fromkeys(("world_size", "launch", "steps", "dataset_size"), _OPTIONAL_COUNT),
-        "positional": [str],
-        "declared": [str],
-        "variables": _TEXTS,
-        "branches": {"*": bool},
-        "unset_empty": bool,
-    },
-    "options": {
-        "sizes": {"*": int}, "keep_sizes": bool, "stage": str, "seeds": int, "precision": str, "graph": bool,
-    },
-    "worker": str,
-    "installation": {"framework": str, "version": str, "folder": str, "origin": str},
-    "python": _OPTIONAL_TEXT,
-    "device": str,
-    "machine": _TEXTS,
-    "settings": _TEXTS,
-    "noise": (*_NUMBER, None),
-    "weights": str,
-    "sizes": {"*": object},
-    "cost": {"start": {"*": _NUMBER}, "peak_megabytes": _NUMBER},
-    "runs": [{"key": str, "values": _VALUES}],
-}  # fmt: skip
-"""The kinds of a description's values: a type, a list of one kind, an object by key (`*`: of any other key), or a tuple
-of kinds of which one fits; a key that ends in `?` may be missing."""
+_TYPES: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "number": (int, float), "bool": (bool,)}
 
 
 def require_shape(value: Any, kind: Any, place: str) -> None:
-    """ValueError if a JSON value is not of a kind."""
-    form = kind.__class__
-    if form is tuple:
-        fitting = [one for one in kind if _is_of_kind(value, one)]
-        kind, form = (fitting[0], fitting[0].__class__) if fitting else (kind, form)
-    if form is tuple or not _is_of_kind(value, kind):
+    """ValueError if a JSON value is not of a kind: the name of a type, a list of one kind, or an object by key."""
+    members: list[tuple[str, Any, Any]] | None = None
+    if kind.__class__ is str:
+        members = [] if kind == "object" or _is_of_type(value, kind) else None
+    elif kind.__class__ is dict:
+        members = list(_members_of(value, kind)) if type(value) is dict and _has_keys(value, kind) else None  # pyright: ignore[reportUnknownArgumentType]
+    elif type(value) is list:
+        members = [("[]", one, kind[0]) for one in value]  # pyright: ignore[reportUnknownVariableType]
+    if members is None:
         raise WordsError(say.record_has_an_odd_value(place=place))
-    if form is dict:
-        kinds: dict[str, Any] = {name.removesuffix("?"): one for name, one in kind.items()}
-        for name, one in value.items():
-            require_shape(one, kinds[name] if name in kinds else kinds["*"], f"{place}.{name}"[:80])
-    elif form is list:
-        for one in value:
-            require_shape(one, kind[0], f"{place}[]")
+    for name, one, inner in members:
+        require_shape(one, inner, f"{place}{name}"[:80])
 
 
-def _is_of_kind(value: Any, kind: Any) -> bool:
-    """True if a value itself, without its members, is of a kind that is no tuple."""
-    form = kind.__class__
-    if form is dict:
-        known: set[str] = {name.removesuffix("?") for name in kind}
-        needed: set[str] = {name for name in kind if name in known and name != "*"}
-        return type(value) is dict and needed <= value.keys() and ("*" in known or value.keys() <= known)  # pyright: ignore[reportUnknownMemberType]
-    if form is list:
-        return type(value) is list
-    if kind is int:
-        return type(value) is int and abs(value) < _LARGEST
-    return kind is object or type(value) is (type(None) if kind is None else kind)
+def _members_of(value: Mapping[str, Any], kind: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    """Name, value and kind of each member of an object, without those that are null and may be."""
+    kinds = {name.rstrip("?~"): (name, one) for name, one in kind.items()}
+    for key, one in value.items():
+        name, inner = kinds.get(key) or kinds["*"]
+        if one is not None or "~" not in name:
+            yield f".{key}", one, inner
+
+
+def _is_of_type(value: Any, name: str) -> bool:
+    """True if a value is of a type by its name; a whole number has a limit."""
+    return type(value) in _TYPES[name] and not (type(value) is int and abs(value) >= _LARGEST)
+
+
+def _has_keys(value: Mapping[str, Any], kind: Mapping[str, Any]) -> bool:
+    """True if an object has every key that it needs and no other than it may have."""
+    known = {name.rstrip("?~") for name in kind}
+    needed = {name.rstrip("~") for name in kind if "?" not in name and name != "*"}
+    return needed <= value.keys() and ("*" in known or value.keys() <= known)
 
 
 class RecordedWorker(Worker):

@@ -42,9 +42,6 @@ _KEPT = "kept-type"
 _LISTED = {_KEPT: "weights that the file keeps in another type are rounded to it after each update by itself"}
 NEUTRAL: dict[str, Any] = NEUTRAL_SETTINGS["mindformers"]
 """As of Megatron-LM's model."""
-
-
-"""Those among them that say a type."""
 _HALF_SCALE = 1024.0
 """What the loss is multiplied by in float16 and its gradients are divided by, so that none of them vanishes."""
 

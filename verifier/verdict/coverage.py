@@ -25,7 +25,7 @@ from ...schemas.megatron.forks import fork_of
 from ...schemas.message import Words
 from ...schemas.verdict import unresolved_words
 from ...schemas.versions import versions_in, within
-from ..constants_compiled import GIVEN_ALIKE, PARTED, SWITCHED_OFF
+from ..constants_compiled import GIVEN_ALIKE, INITIAL_WEIGHTS, OWN_DEVIATIONS, PARTED, SWITCHED_OFF
 from ..fork_flags_compiled import CHANGED, CHECKED
 from ..messages_compiled import say
 from ..mindformers.from_yaml import DYNAMIC, kept_type
@@ -584,44 +584,7 @@ def _values(row: Difference) -> Values:
     return Values(*(None if side is None else side.value for side in (row.a, row.b)))
 
 
-_TOP = (
-    "embedding.word_embeddings.weight", "embedding.position_embeddings.weight", "output_layer.weight",
-    "mtp.layers.*.eh_proj.weight",
-)  # fmt: skip
-_BLOCKS = ("decoder.layers.*", "mtp.layers.*.transformer_layer")
-_ROUTER, _GATE = "mlp.router.weight", "mlp.shared_experts.gate_weight"
-_INWARD = (
-    *(
-        f"self_attention.linear_{name}.weight"
-        for name in ("qkv", "q_proj", "q_down_proj", "q_up_proj", "kv_down_proj", "kv_up_proj")
-    ),
-    *(f"mlp.{part}linear_fc1.weight" for part in ("", "shared_experts.", "experts.local_experts.*.")),
-    _ROUTER,
-    _GATE,
-)
-_EXPERTS_OUT = "mlp.experts.local_experts.*.linear_fc2.weight"
-_OUTWARD = (
-    "self_attention.linear_proj.weight", "mlp.linear_fc2.weight", "mlp.shared_experts.linear_fc2.weight", _EXPERTS_OUT,
-)  # fmt: skip
-"""What leads back to the residual stream: Megatron-LM divides its deviation by √(2·layers)."""
-
-
-class _Own(NamedTuple):
-    """A deviation that the dynamic graph of some versions draws with, whatever the file says."""
-
-    since: str
-    until: str | None
-    deviation: float
-    router_alone: bool
-
-
 _STATIC = "static"
-_DYNAMIC = (
-    _Own("1.9", "1.9", 0.02, router_alone=True),
-    _Own("2.0", None, 0.01, router_alone=False),
-)
-"""`pynative/transformers/moe/router.py:__init__` (1.9); `reset_parameter` of every layer (`pynative/layers/linear.py`,
-`transformers/moe/experts.py`, `base_models/common/embeddings/vocab_embedding.py`, 2.0 and 2.1)."""
 
 
 def known_ratios(
@@ -639,37 +602,41 @@ def known_ratios(
         known: dict[str, float] = {}
         if sizes.get(dimensions.EXPERTS):
             gate = deviation * math.sqrt(3 * sizes[dimensions.HIDDEN])
-            known = dict(_in_blocks({_EXPERTS_OUT: less, _GATE: gate}))
+            known = dict(_in_blocks({INITIAL_WEIGHTS["experts"]: less, INITIAL_WEIGHTS["gate"]: gate}))
         return known | _ratios_to_dynamic(b, deviation, less)
     if (a.dialect, b.dialect) == (DYNAMIC, _STATIC):
         return {kind: 1 / ratio for kind, ratio in known_ratios((b, a), sizes, script).items()}
-    if (a.dialect, b.dialect) != (_STATIC, DYNAMIC) or not within(b.framework_version, _DYNAMIC[-1].since, None):
+    if (a.dialect, b.dialect) != (_STATIC, DYNAMIC) or not within(
+        b.framework_version, OWN_DEVIATIONS[-1]["since"], None
+    ):
         return {}
-    deviation, own = recipe_of(a).value("init.std"), _DYNAMIC[-1].deviation
+    deviation, own = recipe_of(a).value("init.std"), OWN_DEVIATIONS[-1]["deviation"]
     if not isinstance(deviation, (int, float)):
         return {}
     known = _ratios_to_dynamic(b, deviation, less)
     if sizes.get(dimensions.EXPERTS):
         gate = 1 / math.sqrt(3 * sizes[dimensions.HIDDEN])
-        known.update(_in_blocks({_EXPERTS_OUT: deviation / own, _GATE: gate / own}))
+        known.update(_in_blocks({INITIAL_WEIGHTS["experts"]: deviation / own, INITIAL_WEIGHTS["gate"]: gate / own}))
     return known
 
 
 def _ratios_to_dynamic(config: Config, deviation: float, less: float) -> dict[str, float]:
     """Ratios to the dynamic graph, of a side that draws with a deviation and less of it towards the residual stream."""
     known: dict[str, float] = {}
-    for own in _DYNAMIC if config.dialect == DYNAMIC else ():
-        if within(config.framework_version, own.since, own.until):
-            ratio = deviation / own.deviation
-            all_of = {**dict.fromkeys(_INWARD, ratio), **dict.fromkeys(_OUTWARD, ratio * less)}
-            known.update(_in_blocks({_ROUTER: ratio} if own.router_alone else all_of))
-            known.update({} if own.router_alone else dict.fromkeys(_TOP, ratio))
+    drawn: Sequence[Mapping[str, Any]] = OWN_DEVIATIONS if config.dialect == DYNAMIC else ()
+    for own in drawn:
+        if within(config.framework_version, own["since"], own["until"]):
+            ratio = deviation / float(own["deviation"])
+            each = {"router": ratio, "inward": ratio, "outward": ratio * less, "top": ratio}
+            for group in own["of"]:
+                ratios = dict.fromkeys(map(str, INITIAL_WEIGHTS[group]), each[group])
+                known.update(ratios if group == "top" else _in_blocks(ratios))
     return known
 
 
 def _in_blocks(ratios: Mapping[str, float]) -> Iterator[tuple[str, float]]:
     """Ratios repeated under the name of each kind of block."""
-    for block in _BLOCKS:
+    for block in INITIAL_WEIGHTS["blocks"]:
         for name, ratio in ratios.items():
             yield f"{block}.{name}", ratio
 
