@@ -170,8 +170,10 @@ def _is_default_behaviour(side: Side, row: ReportRow) -> bool:
     """True if a setting only states what its framework does anyway."""
     if row.field is not None:
         return False
-    if row.value in (None, "") or (isinstance(row.value, bool) and not row.value):
+    if row.value in (None, ""):
         return True
+    if isinstance(row.value, bool) and not row.value:
+        return not any(map(_acts_when_off, row.source))
     if side.framework == "megatron":
         from ...schemas.megatron.forks import catalog, fork_of
 
@@ -186,6 +188,12 @@ def _is_default_behaviour(side: Side, row: ReportRow) -> bool:
         written = side.setting(row.source[0])
         return written is not None and fact.default is not None and written.raw == (str(fact.default),)
     return False
+
+
+def _acts_when_off(key: str) -> bool:
+    """True if a key of MindSpore Transformers changes the results by being off."""
+    reason = table().mindformers_reason(key)
+    return reason is not None and any(f"!{key}" in names.split("&") for names in reason.only_with)
 
 
 def _is_sure(side: Side, row: ReportRow) -> bool:
