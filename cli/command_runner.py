@@ -108,14 +108,15 @@ def _run_parsed(command: Command, parsed: Parsed) -> int:
         tell(f"accmap: {said.text(str(values['lang']))}")
         return UNUSABLE
     except MemoryError:
-        tell(say.out_of_memory().text(str(values["lang"])))
-        return UNUSABLE
+        pass  # what the command has made is let go first: a message needs memory, too
     except Exception as error:
         from .language import is_not_built
 
         if is_not_built(error):
             raise
         return _report_crash(error, str(values["lang"]))
+    tell(say.out_of_memory().text(str(values["lang"])))
+    return UNUSABLE
 
 
 def _is_told_of(command: Command, files: Sequence[str], values: Mapping[str, object]) -> bool:

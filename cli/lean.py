@@ -93,6 +93,22 @@ def _run_guarded(given: list[str]) -> int:
         return UNUSABLE
     except KeyboardInterrupt:
         return 130
+    except MemoryError:
+        pass  # as in a command: its values are let go first
+    return _without_memory(given)
+
+
+def _without_memory(words: Sequence[str]) -> int:
+    """Say that memory ran out, if there is enough for that; the exit code."""
+    try:
+        from ..schemas.border.text_output import tell
+        from .language import language_in
+        from .messages_compiled import say
+
+        tell(say.out_of_memory().text(language_in(words)))
+    except MemoryError:
+        pass
+    return UNUSABLE
 
 
 def _refuse_windows(words: Sequence[str]) -> int:

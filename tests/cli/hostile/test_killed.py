@@ -184,3 +184,20 @@ def test_too_little_memory_is_no_bug(accmap, place: str, tmp_path: Path, monkeyp
     assert (answer.code, answer.out) == (2, "")
     assert "memory ran out" in answer.err
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize("failing", [("command_runner",), ("command_runner", "lean")])
+def test_too_little_memory_for_the_message(
+    accmap, failing: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_given: object, **_named: object) -> None:
+        raise MemoryError
+
+    _launches(tmp_path)
+    monkeypatch.setattr("accmap.cli.commands.show.load", fails)
+    monkeypatch.setattr("accmap.cli.command_runner.tell", fails)
+    if "lean" in failing:
+        monkeypatch.setattr("accmap.schemas.border.text_output.tell", fails)
+    answer = accmap("show", "a.sh")
+    assert (answer.code, answer.out) == (2, "")
+    assert ("memory ran out" in answer.err) == ("lean" not in failing)
