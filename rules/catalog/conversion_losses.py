@@ -47,6 +47,8 @@ def settings_without_equivalent(subject: Subject) -> Iterator[Found]:
         if side.framework == "mindformers" and side.config.value(RUN_MODE) not in _TRAINS:
             continue
         other = subject.partner(side)
+        if other is None and side.model is not None and side.model.key is None:
+            continue  # the run is compared with a model's description that was named beside it
         if other is not None and not _has_settings_without_equivalent(side, other, subject.profile):
             continue
         for row in loss_rows(subject, side):

@@ -234,6 +234,17 @@ def test_a_model_beside_a_run_is_what_it_is_compared_with(accmap: Callable[..., 
     assert sorted(one["file"] for one in found if one["code"] == "NET039") == sorted(map(str, RUNS))
 
 
+def test_a_model_beside_a_run_is_no_conversion(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    """The lone run hears of what Megatron-LM has no equal for; beside a model it is compared with that."""
+    run, text = tmp_path / "run.yaml", RUNS[1].with_name("mindformers_dynamic.yaml").read_text("utf-8")
+    run.write_text(text.replace("  hidden_size:", "  use_fused_mhc: True\n  hidden_size:"), "utf-8")
+    codes = [
+        {one["code"] for one in json.loads(accmap("lint", str(run), *more, "--format", "json").out)["diagnostics"]}
+        for more in ([], [folder(tmp_path / "m") + "/config.json"])
+    ]
+    assert ["MAP110" in found for found in codes] == [True, False]
+
+
 def test_a_field_that_no_expression_can_hold_stays_open(accmap: Callable[..., Any], tmp_path: Path) -> None:
     keys = {"model_type": "llama", "mlp_bias": True, "attention_bias": False}
     answer = json.loads(accmap("diff", folder(tmp_path / "m", **keys), str(RUNS[0]), "--format", "json").out)
