@@ -134,6 +134,7 @@ def _lint_alone(words: list[str], cwd: Path, out: Path) -> int:
         sys.stdout = sys.stderr = stream
         from accmap.cli.lean import main
 
+        sys.argv[1:] = ["lint", *words]  # an answer is cached for the command line of its process
         code = main(["lint", *words])
         stream.write(f"exit {code}\n")
     os._exit(0)

@@ -114,6 +114,7 @@ def run_apart(folder: Path, line: str, begin: Callable[[], None] | None = None, 
             sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
             if begin is not None:
                 begin()
+            sys.argv[1:] = line.split()  # an answer is cached for the command line of its process
             code = main(line.split())
         finally:
             os._exit(code)
