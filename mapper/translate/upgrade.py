@@ -134,6 +134,9 @@ class _PlacesOfKeys:
     def __init__(self, config: Config, version: str) -> None:
         self.config, self.version = config, version
         self.known = dynamic_keys(version)
+        sides = (row.side("dynamic", version) for row in table().rows)
+        self.compared = {key for side in sides if side is not None for key in side.keys}
+        """Keys that a row of the tables reads: one that the old version ignores must not begin to count."""
 
     def place_of(self, row: ReportRow, key: str) -> str | None:
         """New key for an old one; None if it has none."""
@@ -159,8 +162,10 @@ class _PlacesOfKeys:
         """Key from the rename table, the identical key, or the only key with that last name."""
         if key.startswith(_STATIC_MODEL):
             return _MODEL + key[len(_STATIC_MODEL) :] if self.config.dialect == "static" else None
-        if key in NAMES_OF_DYNAMIC or key in self.known:
-            return NAMES_OF_DYNAMIC.get(key, key)
+        if key in NAMES_OF_DYNAMIC:
+            return NAMES_OF_DYNAMIC[key]
+        if key in self.known:
+            return None if key in self.compared else key
         alike = [path for path in self.known if path.rpartition(".")[2] == key.rpartition(".")[2]]
         return alike[0] if len(alike) == 1 else None
 

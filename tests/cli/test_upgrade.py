@@ -244,6 +244,15 @@ def test_the_fate_of_each_key_is_reported(accmap, old: Path, line: str, words: t
     assert any(one.startswith(line) for one in answer.err.splitlines()), answer.err
 
 
+def test_a_key_that_the_old_version_ignores_does_not_begin_to_count(accmap, old: Path) -> None:
+    text = STATIC.replace("load_checkpoint: /w/step_7\n", "checkpoint: {load_path: /w/step_7}\n")
+    old.write_text(text, encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml")
+    assert answer.code in (0, 1), answer.err
+    assert "load_path" not in answer.out
+    assert re.search(r"^no counterpart .*checkpoint\.load_path", answer.err, re.MULTILINE)
+
+
 @pytest.mark.parametrize(("version", "is_refused"), [("1.5.0", False), ("1.6.0", True)])
 def test_an_optimizer_that_1_6_removed(accmap, old: Path, version: str, *, is_refused: bool) -> None:
     """core/optim/build_optim.py of 1.5.0 registers it as a subclass of nn.AdamWeightDecay; 1.6.0 does not."""
