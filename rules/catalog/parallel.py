@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from math import prod
 
-from ...mappings.keys_compiled import INTERLEAVED_COPIES, SEQUENCE_FLAG, SEQUENCE_PARALLEL, UNEVEN_STAGES
+from ...mappings.keys_compiled import (
+    ENCODER_STAGES,
+    INTERLEAVED_COPIES,
+    SEQUENCE_FLAG,
+    SEQUENCE_PARALLEL,
+    UNEVEN_STAGES,
+)
 from ...schemas.fast_records import TYPE_CHECKING
 from ..messages_compiled import say
 from ..naming import display_value, key_of
@@ -37,7 +43,7 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
     """The product of the parallel degrees divides the number of devices."""
     for side in subject.sides:
         world = side.value("parallel.world_size")
-        if not isinstance(world, int) or side.config.dialect == "dynamic":
+        if not isinstance(world, int) or side.config.dialect == "dynamic" or side.config.value(ENCODER_STAGES):
             continue
         names: list[FieldName] = ["parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size"]
         if side.framework == "mindformers":
