@@ -253,6 +253,12 @@ def _as_loose(text: Text) -> Text:
     )
 
 
+def _length_text(value: Text, place: Place) -> Text:
+    """The text of `${#X}`."""
+    string = string_of(value)
+    return unknown_text(why(value), place, atomic=True) if string is None else plain(str(len(string)), place)
+
+
 def _is_absent(form: str, values: Sequence[Text]) -> bool:
     """True if `:-`, `-` and the like see the values of a list as unset or empty."""
     return not values or (form[0] == ":" and len(values) == 1 and string_of(values[0]) == "")
@@ -872,10 +878,7 @@ class Expander(Variables):
         place, form = part.place, part.form
         value = self._scalar(name, index, place)
         if form == "length":
-            if value is None:
-                value = self.unset_value(name, place)
-            string = string_of(value)
-            return unknown_text(why(value), place, atomic=True) if string is None else plain(str(len(string)), place)
+            return _length_text(self.unset_value(name, place) if value is None else value, place)
         if form in _DEFAULTING:
             taken = self._takes_operand(form, value)
             if taken is None:
