@@ -552,7 +552,7 @@ def test_a_section_with_keys_is_not_called_unset(folder: Path, capsys: pytest.Ca
 
 def test_a_defect_of_an_assumed_version_names_the_option(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "npu.sh").write_text(INTERLEAVED)
-    assert "(name it: --megatron mindspeed-llm-VERSION)" in block_of("DEF820", capsys, "npu.sh", YAML)
+    assert "(set the version with --megatron mindspeed-llm-VERSION)" in block_of("DEF820", capsys, "npu.sh", YAML)
     assert "[DEF820]" not in findings_of(capsys, "npu.sh", YAML, "--megatron", "mindspeed-llm-26.0")
 
 

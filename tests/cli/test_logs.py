@@ -71,7 +71,7 @@ FILES = {
             "",
         ),
         (["a.log", "b.log"], 1, "200 of the 1,000 required steps so far", ""),
-        (["a.log", "off.log"], 1, "from step 120, the losses diverge", ""),
+        (["a.log", "off.log"], 1, "from step 120 on, the losses diverge", ""),
         (["a.log", "nan.log"], 1, "nan.log has 200 steps with a NaN or infinite loss, norm or learning rate", ""),
         (["nan.log", "nan.log"], 1, "Outside the limits: finite values", ""),
         (["a.log"], 0, "last loss", ""),

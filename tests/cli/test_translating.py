@@ -184,7 +184,7 @@ def test_batches_that_contradict_each_other_are_said(accmap) -> None:
     files = {"run.sh": START + SIZES + "--global-batch-size 1 --train-iters 10\n"}
     answer = accmap("convert", "run.sh", files=files)
     assert (answer.code, answer.out) == (2, "")
-    assert "cannot start this run: it requires global_batch_size % (micro_batch_size * d" in answer.err
+    assert "cannot start this run: the run requires global_batch_size % (micro_batch_size * d" in answer.err
     more = "--global-batch-size 12 --decrease-batch-size-if-needed --train-iters 10\n"
     files = {"run.sh": START + SIZES + more}
     answer = accmap("convert", "run.sh", "--dialect", "static", files=files)

@@ -147,10 +147,10 @@ def test_an_optimizer_that_the_source_cannot_build(
 ) -> None:
     files = {"a.sh": f"{LATENT} --no-rope-fusion {words}\n"}
     answer = accmap("convert", "a.sh", "-o", "b.yaml", files=files)
-    said = "cannot start this run: it requires exp_avg_dtype == 'float32' when not use_precision_aware_optimizer"
+    said = "cannot start this run: the run requires exp_avg_dtype == 'float32' when not use_precision_aware_optimizer"
     assert (said in answer.err, answer.code == 2) == (stops, stops)
     paired = accmap("pair", "a.sh", "-d", "p")
-    why = "example.sh will not run: it requires exp_avg_dtype" if not stops else said
+    why = "example.sh will not run: the run requires exp_avg_dtype" if not stops else said
     assert (why in paired.err, paired.code == 2) == (rewritten_stops, rewritten_stops)
 
 
