@@ -537,7 +537,10 @@ def companion_fields(name: str) -> tuple[FieldName, ...]:
     return tuple(one for group in _EXPRESSED_TOGETHER if name in group for one in group if one != name)
 
 
-_EXPRESSED_TOGETHER: tuple[tuple[FieldName, ...], ...] = (("position.yarn.mscale", "position.yarn.mscale_all_dim"),)
+_EXPRESSED_TOGETHER: tuple[tuple[FieldName, ...], ...] = (
+    ("position.yarn.mscale", "position.yarn.mscale_all_dim"),
+    ("activation.gated", "activation.function"),
+)
 _COUNTED_TOGETHER: tuple[FieldName, ...] = ("schedule.warmup_steps", "schedule.decay_steps", "run.train_steps")
 """A launch counts all of them in samples, or all of them in steps."""
 

@@ -56,6 +56,8 @@ def test_cases_are_the_real_codes(version: str, oracle_of: Callable[[str], Any])
     oracle, wrong = oracle_of(version), list[str]()
     for case in (case for told, case in EVERY if told == version):
         answer = oracle.ask({"argv": words_of(case), "world_size": 8, **ASKED})
+        if "absent" in answer:
+            pytest.skip(f"the wheel has no pretrain_gpt.py: {answer['absent']}")
         if ("refused" in answer) is not case["refused"]:
             wrong.append(f"{case['words']}: {answer}")
     assert not wrong

@@ -103,10 +103,23 @@ def test_around(node: Any) -> ast.expr | None:
             return None
 
 
+def is_about(node: ast.AST, name: str) -> bool:
+    """True if an operand of `and` or `or` asks for nothing but this name."""
+    return isinstance(node, (ast.Compare, ast.Call, ast.UnaryOp)) and any(is_named(one, name) for one in ast.walk(node))
+
+
+def whole_of(test: Any, name: str) -> ast.expr:
+    """A test with the others of its `and` or `or` if all are of this name: `x is not None and isinstance(x, bool)`."""
+    negated = test.parent if hasattr(test, "parent") and isinstance(test.parent, ast.UnaryOp) else test
+    outer = getattr(negated, "parent", None)
+    return outer if isinstance(outer, ast.BoolOp) and all(is_about(one, name) for one in outer.values) else test
+
+
 def tests_in(tree: ast.AST, name: str) -> Iterator[Callable[[Any], Any]]:
     """Every test that some code makes of a name."""
     for node in ast.walk(tree):
-        found = test_around(node) if is_named(node, name) else None
+        around = test_around(node) if is_named(node, name) else None
+        found = None if around is None else whole_of(around, name)
         if found is not None:
             expression = ast.parse(ast.unparse(found), mode="eval")
             body = ast.fix_missing_locations(Replaced(name).visit(expression))
@@ -129,9 +142,12 @@ def outcome(test: Callable[[Any], Any], value: Any) -> Any:
 
 def judged_by_source(root: Path, source: str, key: str, value: Any) -> str:
     """The tests of the cited function, evaluated for a value, and for True and False."""
-    answers = {judged(test, value) for test in tests_of(root, source, key)} - {""}
+    every = {judged(test, value) for test in tests_of(root, source, key)}
+    answers = every - {""}
     if "refused" in answers:
         return "refused"
+    if every == {""}:  # the tests only refuse: what they let through is what Python takes it for
+        return "on" if value else "off"
     return answers.pop() if len(answers) == 1 else "unclear"
 
 

@@ -66,7 +66,7 @@ def build(args: Any, rank: int, chunk: int, ranks: int, rounds: int) -> Any:
         parallel_state.set_virtual_pipeline_model_parallel_world_size(rounds)
         parallel_state.set_virtual_pipeline_model_parallel_rank(chunk)
     config = built._transformer_config(args)
-    spec = built._layer_specification(args, config)
+    spec = built._layer_specification(args, config, engine=False)
     mtp = None
     if args.get("mtp_num_layers"):
         mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=False)
