@@ -285,7 +285,7 @@ def declare(shell: Shell, name: str, arguments: Sequence[Word | Assignment], pla
         else:
             for field in shell.fields([argument]):
                 declaration.take(field)
-    shell.state.status = 0
+    shell.state.status = declaration.status
 
 
 def _each_alternative(shell: Shell, assignment: Assignment) -> Iterator[Assignment]:
@@ -302,7 +302,7 @@ def _declare(shell: Shell, fields: list[Field], place: Place) -> int | None:
     declaration = _Declaration(shell, fields[0].string() or "declare", place)
     for field in fields[1:]:
         declaration.take(field)
-    return 0
+    return declaration.status
 
 
 class _Declaration:
@@ -314,6 +314,11 @@ class _Declaration:
         self.place = place
         self.flags: set[str] = set()
         """The letters given; `+x` for one that is taken away."""
+
+    @property
+    def status(self) -> int:
+        """The exit status: bash refuses `local` outside of a function."""
+        return int(self.command == "local" and not self.shell.state.frames)
 
     def take(self, field: Field) -> None:
         """An option, a name, or an assignment that only an expansion produced: `export $NAME=value`."""
@@ -337,8 +342,8 @@ class _Declaration:
     def one(self, name: str, assignment: Assignment | None) -> None:
         """Declare a variable with its value."""
         shell, flags, state = self.shell, self.flags, self.shell.state
-        if self._names_no_variable() or (self.command == "local" and not state.frames):
-            return  # bash refuses `local` outside of a function
+        if self._names_no_variable() or self.status:
+            return
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
         value = None if assignment is None else assignment.value
         target = shell.text(value) if refers and isinstance(value, Word) else None
