@@ -176,20 +176,19 @@ def _is_default_behaviour(side: Side, row: ReportRow) -> bool:
         return True
     if isinstance(row.value, bool) and not row.value:
         return not any(map(_acts_when_off, row.source))
-    if side.framework == "megatron":
-        from ...schemas.megatron.forks import catalog, fork_of
+    return side.framework == "megatron" and bool(row.source) and _is_default_of_argument(side, row)
 
-        fact = (
-            catalog(side.config.framework_version, fork_of(side.config)).by_dest.get(row.source[0])
-            if row.source
-            else None
-        )
-        if fact is None or fact.default == row.value:
-            return fact is not None
-        # Validation respells some values: fp32 becomes the type.
-        written = side.setting(row.source[0])
-        return written is not None and fact.default is not None and written.raw == (str(fact.default),)
-    return False
+
+def _is_default_of_argument(side: Side, row: ReportRow) -> bool:
+    """True if an argument of Megatron-LM has the value of its parser."""
+    from ...schemas.megatron.forks import catalog, fork_of
+
+    fact = catalog(side.config.framework_version, fork_of(side.config)).by_dest.get(row.source[0])
+    if fact is None or fact.default == row.value:
+        return fact is not None
+    # Validation respells some values: fp32 becomes the type.
+    written = side.setting(row.source[0])
+    return written is not None and fact.default is not None and written.raw == (str(fact.default),)
 
 
 def _acts_when_off(key: str) -> bool:

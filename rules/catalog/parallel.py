@@ -42,8 +42,8 @@ def on_in_alignment(subject: Subject) -> Iterator[Found]:
 def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
     """The product of the parallel degrees divides the number of devices."""
     for side in subject.sides:
-        world = side.value("parallel.world_size")
-        if not isinstance(world, int) or side.config.dialect == "dynamic" or side.config.value(ENCODER_STAGES):
+        world = _devices_of_degrees(side)
+        if world is None:
             continue
         names: list[FieldName] = ["parallel.tensor_size", "parallel.pipeline_size", "parallel.context_size"]
         if side.framework == "mindformers":
@@ -65,6 +65,14 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
                     for name, value in others
                 ),
             )
+
+
+def _devices_of_degrees(side: Side) -> int | None:
+    """Number of devices that the product of the degrees divides; None if it is unknown or encoders add ranks."""
+    world = side.value("parallel.world_size")
+    if side.config.dialect == "dynamic" or side.config.value(ENCODER_STAGES):
+        return None
+    return world if isinstance(world, int) else None
 
 
 def sequence_without_tensor(subject: Subject) -> Iterator[Found]:
