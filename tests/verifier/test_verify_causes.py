@@ -17,9 +17,10 @@ from accmap.schemas.reader import read_config
 from accmap.verifier import verify as steps
 from accmap.verifier.plan.dimensions import make_equal
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import DifferingSetting
+from accmap.verifier.verdict.comparison import DifferingSetting, compare_answers
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
+from accmap.verifier.worker.processes import WorkerAnswer
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -336,3 +337,13 @@ def test_a_suspect_may_have_a_value_of_several_parts(tmp_path: Path) -> None:
     """A YAML's list of sections, or the counts of a computed quantity, is in no set."""
     twice = [DifferingSetting("data.blend", [{"path": "a"}], None)] * 2
     assert [one.field for one in steps._suspects_of(twice, verbatim("why"))] == ["data.blend"]  # pyright: ignore
+
+
+def test_weights_that_one_side_draws_as_a_constant_differ() -> None:
+    """The shared experts' gate of dynamic graph mode begins with zeros; there is no spread of it."""
+    each = [
+        WorkerAnswer({"shapes": {}, "initialisation": {"gate": {"count": 64, "sum": 0.0, "squares": squares}}}, {})
+        for squares in (0.64, 0.0)
+    ]
+    compared = compare_answers(each[0], each[1], known_ratio={"gate": 0.5})
+    assert compared.initial_weights.different == ["gate"]

@@ -405,7 +405,9 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         agrees = away <= INITIALISATION_SIGMAS * noise
         note = ""
         ratio = known.get(kind)
-        if not agrees and ratio is not None and abs(math.log(two / one * ratio)) <= INITIALISATION_SIGMAS * noise:
+        # Of a constant there is no spread to compare.
+        spreads = not agrees and away < math.inf
+        if spreads and ratio is not None and abs(math.log(two / one * ratio)) <= INITIALISATION_SIGMAS * noise:
             note = say.frameworks_differ()
         yield Row(kind, one, two, difference, agrees=agrees, note=note, decides=not (note or loaded))
 
