@@ -662,9 +662,7 @@ class Expander(Variables):
             self.note(say.bad_substitution(text=place.snippet()), place)
             raise Discard
         if form == "names":
-            # `${!start@}`: the names of the variables that begin so
-            names = sorted(name for name in self.state.variables if name.startswith(part.name))
-            return [plain(name, place) for name in names], True
+            return self._names(part.name, place), True
         name, index = part.name, part.subscript
         subscript = None if index is None else index.literal()
         if part.indirect:
@@ -680,6 +678,10 @@ class Expander(Variables):
         if not form:
             return [self._plain_value(name, index, place)], False
         return [self._form_value(part, name, index, quoted=quoted)], False
+
+    def _names(self, start: str, place: Place) -> list[Text]:
+        """The values of `${!start@}`: the names of the variables that begin so."""
+        return [plain(name, place) for name in sorted(self.state.variables) if name.startswith(start)]
 
     def _plain_value(self, name: str, index: Word | None, place: Place) -> Text:
         """The value of a parameter without an operator."""
