@@ -119,7 +119,7 @@ def test_no_dump(accmap: Run, tmp_path: Path, words: tuple[str, ...], said: str)
     ("name", "said"),
     [
         ("grad_reduced_step0-9.csv", "monitor"), ("grad_reduced_0-9.csv", "monitor"), ("stack_info.csv", "monitor"),
-        ("random_20260101.csv", "random calls"), ("kernel_kbyk_dump.json", "kernel dump"),
+        ("random_20260101.csv", "calls of random functions"), ("kernel_kbyk_dump.json", "kernel dump"),
         ("kernel_graph_exception_check.json", "exception dump"), ("hyperparameters_static.json", "config_check"),
         ("configurations.json", "accmap check npy"), ("accuracy_checking_result_1.csv", "accmap dump compare"),
     ],

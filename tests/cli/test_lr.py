@@ -50,7 +50,7 @@ def test_two_equal_files(accmap: Callable[..., Any]) -> None:
     answer = accmap("lr", "a.sh", "b.yaml", files={"a.sh": script(), "b.yaml": config()})
     assert answer.code == 0, answer.err
     assert answer.out.startswith("Equal over 1,000 steps. The largest difference is ")
-    assert "Weight decay: equal." in answer.out
+    assert "Weight decay is equal on both sides." in answer.out
     assert max(len(line) for line in answer.out.splitlines()) <= 80
 
 

@@ -248,7 +248,7 @@ def test_a_layer_that_nobody_asks_for_is_left_out_and_named(
         0,
         True,
     )
-    assert "读取 FP8" in accmap(*words, "--force", "--lang", "zh").out
+    assert "个 FP8 张量" in accmap(*words, "--force", "--lang", "zh").out
 
 
 def test_a_block_without_sense_and_a_missing_file(accmap: Callable[..., Any], eight_bit: Any, tmp_path: Path) -> None:

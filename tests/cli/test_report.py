@@ -105,11 +105,11 @@ def test_the_order_of_its_parts(accmap) -> None:
         "megatron 0.12 (assumed)", "1 stops the run MAP072",
         "8 change numbers OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013",
         "2 warnings RUN002",
-        "19 pieces of advice ENV090", "on one side 81 144 equal, 37 only in B",
+        "19 pieces of advice ENV090", "on one side 81 145 equal, 37 only in B",
         "Both files side by side A megatron.sh",
         "Learning rates The curves first differ at step 0", "A pair without findings can still train differently",
         "Both models by layer not compared --verify", "Losses of both runs not compared --logs A.log B.log",
-        "Equal values 144 field", "accmap report megatron.sh mindformers.yaml",
+        "Equal values 145 field", "accmap report megatron.sh mindformers.yaml",
         "megatron 0.12 (assumed) · mindformers 1.9 (assumed)",
     )  # fmt: skip
 

@@ -119,6 +119,16 @@ def test_the_exit_code_is_that_of_what_was_lost(accmap, tmp_path: Path) -> None:
     assert accmap("pair", "run.sh", "-d", "pair").code == 0
 
 
+@pytest.mark.parametrize("flags", ["--accumulate-allreduce-grads-in-fp32", ""])
+@pytest.mark.parametrize("version", ["1.9", "2.1"])
+def test_gradients_in_float32_are_no_loss(accmap, version: str, flags: str) -> None:
+    """Megatron-LM sets the flag by itself for bfloat16; accmap writes float32 weights, so the gradients are float32."""
+    script = (EXAMPLES / "qwen3_dense" / "megatron.sh").read_text("utf-8").replace("--bf16", f"--bf16 {flags}")
+    answer = accmap("convert", "run.sh", "--mindformers", version, "-o", "run.yaml", files={"run.sh": script})
+    assert answer.code == 0, answer.err
+    assert accmap("lint", "run.sh", "run.yaml").code == 0
+
+
 def test_a_word_that_may_hold_any_argument_is_a_loss(accmap, tmp_path: Path) -> None:
     """What it says could replace every value that is called exact; where bash takes it for nothing, nothing is lost."""
     text = (EXAMPLES / "qwen3_dense/megatron.sh").read_text("utf-8")

@@ -33,6 +33,7 @@ NO_SWITCHES = frozenset(
         "data_parallel_shard",
         "dataset_strategy",
         "sink_size",
+        "params_dtype",
     )
     + (
         "masked_softmax_fusion",
