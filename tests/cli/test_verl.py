@@ -50,7 +50,13 @@ def shown(accmap: Accmap, more: str) -> dict[str, Any]:
         (f"{ACTOR}optim.lr_warmup_steps=10 {ACTOR}ppo_mini_batch_size=16", {"lr_warmup_iters": None}),
         ("trainer.total_training_steps=30", {"train_iters": 30, "lr_decay_iters": 30}),
         (f"+{ACTOR}optim.override_optimizer_config.adam_beta2=0.95", {"adam_beta2": 0.95}),
-        (f"{ACTOR}megatron.dtype=float16", {"bf16": False, "fp16": True, "params_dtype": "float16"}),
+        (
+            f"{ACTOR}megatron.dtype=float16",
+            {
+                "bf16": False, "fp16": True, "params_dtype": "float16", "use_precision_aware_optimizer": True,
+                "initial_loss_scale": 32768, "min_loss_scale": 1,
+            },
+        ),
         (
             f"++{ACTOR}megatron.override_ddp_config.grad_reduce_in_fp32=True",
             {"accumulate_allreduce_grads_in_fp32": True},
@@ -114,6 +120,29 @@ def test_what_it_does_not_take_is_named(accmap: Accmap, more: str, code: str, wo
 def test_a_run_that_cannot_be_cut_is_refused(accmap: Accmap, more: str) -> None:
     problems = shown(accmap, more)["problems"]
     assert {one["code"] for one in problems if one["severity"] == "error"} == {"MAP030"}
+
+
+@pytest.mark.parametrize(
+    ("more", "refused"),
+    [
+        ("", []),
+        (f"{ACTOR}megatron.dtype=float16", []),
+        (f"+{ACTOR}optim.override_optimizer_config.main_grads_dtype=bf16", ["main_grads_dtype"]),
+        (
+            (
+                f"+{ACTOR}optim.override_optimizer_config.main_grads_dtype=bf16 "
+                f"+{ACTOR}optim.override_optimizer_config.use_precision_aware_optimizer=True"
+            ),
+            [],
+        ),
+    ],
+)
+def test_the_types_of_the_optimizer_are_refused_only_if_the_launch_sets_them(
+    accmap: Accmap, more: str, refused: list[str]
+) -> None:
+    answer = accmap("lint", "run.sh", "--format", "json", files={"run.sh": WORDS + more + "\n"})
+    reasons = [one["message"] for one in json.loads(answer.out)["diagnostics"] if one["code"] == "MAP126"]
+    assert [next(name for name in reason.split() if name.endswith("_dtype")) for reason in reasons] == refused
 
 
 def test_an_update_takes_as_many_samples_of_every_rank(accmap: Accmap) -> None:
