@@ -350,18 +350,40 @@ def _layers_of(entry: Value) -> range:
     return range(0) if start is None or end is None else range(start, end + 1)
 
 
-def _config_get(values: Values, _scope: Scope) -> Values:
+def _config_get(values: Values, scope: Scope) -> Values:
     """Kind and extent of recomputation, from the static graph's keys."""
     whole, selected = values
-    listed = items(whole)
-    if listed is not None and not _is_no_layer(whole):
-        same = len({str(entry) for entry in listed}) == 1
-        return "full", (listed[0] if same else listed)
     if whole is True:
         return "full", None
-    if not whole or listed is not None:
+    counts = _counts_of_stages(whole, scope)
+    named = _named_layers(counts, scope)
+    if not whole or _is_no_layer(counts) or named == []:
         return ("selective" if selected else "none"), None
-    return "full", whole
+    return "full", counts if named is None else _extent(named, scope)
+
+
+def _counts_of_stages(whole: Value, scope: Scope) -> Value:
+    """Counts of recomputed layers with True as all layers and False as none; a stage without an entry has none.
+
+    As LayerSetting._format_recompute_list and _alloc_recompute_layer of training_graph/transformer/utils.py.
+    """
+    listed = items(whole)
+    if listed is None or any(isinstance(entry, str) for entry in listed):
+        return whole
+    counts: list[Value] = [_count_of_bool(entry, scope) for entry in listed]
+    if any(items(entry) is not None for entry in listed):
+        return counts
+    stages = integer(scope.field("parallel.pipeline_size")) or 1
+    return [*counts, *[0] * (min(stages, _MOST_STAGES) - len(counts))]
+
+
+def _count_of_bool(entry: Value, scope: Scope) -> Value:
+    listed = items(entry)
+    if listed is not None:
+        return [_count_of_bool(one, scope) for one in listed]
+    if isinstance(entry, bool):
+        return (integer(scope.field("model.num_layers")) or _MOST_STAGES) if entry else 0
+    return entry
 
 
 def _config_put(values: Values, scope: Scope) -> Written:
@@ -385,12 +407,15 @@ def _mode_get(values: Values, scope: Scope) -> Values:
     listed = items(named)
     if not listed or integer(scope.field("model.num_layers")) is None:
         return "full", named
+    return "full", _extent(listed, scope)
+
+
+def _extent(listed: list[Value], scope: Scope) -> Value:
+    """The shortest count that names these layers; None for all layers, the names themselves if no count does."""
     if _is_every_layer(listed, scope):
-        return "full", None
-    return "full", next(
-        (count for count in _counts_of(listed, scope) if _named_layers(count, scope) == [str(one) for one in listed]),
-        named,
-    )
+        return None
+    names = [str(one) for one in listed]
+    return next((count for count in _counts_of(listed, scope) if _named_layers(count, scope) == names), listed)
 
 
 def _counts_of(listed: Sequence[Value], scope: Scope) -> Iterator[Value]:

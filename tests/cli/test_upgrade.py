@@ -268,6 +268,12 @@ def test_an_optimizer_that_1_6_removed(accmap, old: Path, version: str, *, is_re
     [
         (2, "recompute: [2, 1]", ["full_recompute_layer: ['0-1', 2]", "mode: full"]),
         (2, "recompute: [1, 1]", ["full_recompute_layer: [0, 2]", "mode: full"]),
+        (2, "recompute: [1]", ["full_recompute_layer: [0]", "mode: full"]),
+        (2, "recompute: [9, 9]", ["full_recompute_layer: [0-3]", "mode: full"]),
+        (2, "recompute: [True, False]", ["full_recompute_layer: [0-1]", "mode: full"]),
+        (2, "recompute: [-1, 2]", ["full_recompute_layer: [2-3]", "mode: full"]),
+        (2, "recompute: ['0-1', '2-3']", ["full_recompute_layer: [0-3]", "mode: full"]),
+        (2, "recompute: []", ["mode: None"]),
         (2, "recompute: True", ["full_recompute_layer: [0-3]", "mode: full"]),
         (1, "select_recompute: {'feed_forward\\.mul': True}", ["self_attention.core_attention: [0-3]", "mode: select"]),
     ],
@@ -281,6 +287,7 @@ def test_recomputed_layers_have_names(accmap, old: Path, stages: int, keys: str,
     assert answer.code == 0, answer.err
     written = answer.out.replace('"', "").replace("'", "")
     assert [line for line in lines if line.replace("'", "") not in written] == []
+    assert accmap("convert", "old.yaml", "--world-size", str(stages), "-o", "run.sh").code in (0, 1)
 
 
 def test_an_optimizer_that_the_dynamic_graph_lacks_is_a_loss(accmap, old: Path) -> None:
