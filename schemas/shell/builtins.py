@@ -9,9 +9,9 @@ from .expansion import alternatives, join_with_blanks, shell_quoted
 from .interpreter import Commands
 from .messages_compiled import say
 from .scanner import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
-from .session import INPUTS, Exit, ExpressionError, Holding, Leave, Return, UndecidedError
+from .session import INPUTS, Exit, ExpressionError, Holding, Leave, ReadonlyTarget, Return, UndecidedError
 from .state import Variable
-from .syntax import Assignment, Bare, Word
+from .syntax import Assignment, Bare, Quoted, Word
 from .text import Code, cut, display, hole, is_loose, plain, string_of, unknown_text
 
 if TYPE_CHECKING:
@@ -102,8 +102,6 @@ def _decode_escapes(text: str) -> str:
 
 def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     """Builtin `printf`: write formatted words, or assign them to a variable with `-v`."""
-    import re
-
     words = fields[1:]
     name: str | None = None
     if len(words) > 1 and words[0].string() == "-v":
@@ -117,20 +115,26 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if not words:
         return 2
     text = _format_words(shell, words, place)
-    if name is not None:
-        match = re.fullmatch(r"([A-Za-z_]\w*)(?:\[(.*)\])?", name)
-        if match is None:
-            return 2
-        key: int | str | None = None
-        if match[2] is not None:
-            key = shell.key(match[1], Word((Bare(plain(match[2], place), match[2]),), place))
-            if key is None:
-                shell.forget(match[1], place)
-                return 0
-        shell.assign(match[1], text, key, place=place)
-    else:
+    if name is None:
         shell.emit(text)
+        return 0
+    if not _is_identifier(name):
+        return 2
+    _assign_target(shell, name, text, place)
     return 0
+
+
+def _assign_target(shell: Shell, target: str, value: Text, place: Place) -> None:
+    """Assign to a variable or to an element, as `printf -v` and `read` name it."""
+    name, _, index = target.partition("[")
+    key: int | str | None = None
+    if index:
+        index = index.removesuffix("]")
+        key = shell.key(name, Word((Bare(plain(index, place), index),), place))
+        if key is None:
+            shell.forget(name, place)
+            return
+    shell.assign(name, value, key, place=place)
 
 
 def _format_words(shell: Shell, words: Sequence[Field], place: Place) -> Text:
@@ -314,11 +318,9 @@ class _Declaration:
         self.place = place
         self.flags: set[str] = set()
         """The letters given; `+x` for one that is taken away."""
-
-    @property
-    def status(self) -> int:
-        """The exit status: bash refuses `local` outside of a function."""
-        return int(self.command == "local" and not self.shell.state.frames)
+        self.is_misplaced = command == "local" and not shell.state.frames
+        self.status = int(self.is_misplaced)
+        """The exit status: bash refuses `local` outside of a function, words that are not names, readonly variables."""
 
     def take(self, field: Field) -> None:
         """An option, a name, or an assignment that only an expansion produced: `export $NAME=value`."""
@@ -331,19 +333,31 @@ class _Declaration:
         end = name_end(text, 0)
         operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else ""
         if end and operator:
-            self.one(text[:end], None)
-            value = cut(field.text(), end + len(operator), len(text))
-            self.shell.assign(text[:end], value, None, place=self.place, append=operator == "+=")
+            value = Word((Quoted(cut(field.text(), end + len(operator), len(text))),), self.place)
+            self.one(text[:end], Assignment(text[:end], None, operator == "+=", value, self.place))
         elif is_name(text):
             self.one(text, None)
-        elif string is None and not self._names_no_variable():
+        elif self._names_no_variable():
+            return
+        elif string is None:
             self.shell.note(say.effect_unknown(text=text), self.place)
+        elif not _is_identifier(string.partition("=")[0].removesuffix("+")):
+            self.status = 1
 
     def one(self, name: str, assignment: Assignment | None) -> None:
-        """Declare a variable with its value."""
-        shell, flags, state = self.shell, self.flags, self.shell.state
-        if self._names_no_variable() or self.status:
+        """Declare a variable with its value, unless bash refuses it."""
+        if self._names_no_variable() or self.is_misplaced:
             return
+        try:
+            if self._is_refused(name, assignment):
+                raise ReadonlyTarget
+            self._declare(name, assignment)
+        except ReadonlyTarget:
+            self.status = 1
+
+    def _declare(self, name: str, assignment: Assignment | None) -> None:
+        """Set a variable's attributes and value; ReadonlyTarget if it is readonly."""
+        shell, flags, state = self.shell, self.flags, self.shell.state
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
         value = None if assignment is None else assignment.value
         target = shell.text(value) if refers and isinstance(value, Word) else None
@@ -367,11 +381,25 @@ class _Declaration:
         """True if it is about aliases or functions, or prints."""
         return self.command == "alias" or not self.flags.isdisjoint("fFp")
 
+    def _is_refused(self, name: str, assignment: Assignment | None) -> bool:
+        """True for a readonly variable that `declare` or `local` would set or hide; a caller's may be hidden."""
+        state = self.shell.state
+        held = state.variables.get(name)
+        if held is None or not held.readonly or self.command in ("export", "readonly"):
+            return False
+        if self._is_local() and name not in state.frames[-1]:
+            return not any(name in frame for frame in state.frames)
+        return assignment is not None and isinstance(assignment.value, Word)
+
+    def _is_local(self) -> bool:
+        """True if the names are those of the running function."""
+        local = self.command == "local" or (self.command in ("declare", "typeset") and "g" not in self.flags)
+        return local and bool(self.shell.state.frames)
+
     def _keep_outer(self, name: str) -> None:
         """Save a variable's outer value, to be restored when the function ends."""
         state = self.shell.state
-        local = self.command == "local" or (self.command in ("declare", "typeset") and "g" not in self.flags)
-        if local and state.frames and name not in state.frames[-1]:
+        if self._is_local() and name not in state.frames[-1]:
             old = state.frames[-1][name] = state.variables.get(name)
             state.variables[name] = Variable(exported=old is not None and old.exported)
 
@@ -394,8 +422,15 @@ class _Declaration:
         )
 
 
+def _is_identifier(text: str) -> bool:
+    """True for a name, or a name with a subscript."""
+    end = name_end(text, 0)
+    return end > 0 and (end == len(text) or (text[end] == "[" and text[-1] == "]"))
+
+
 def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
-    """Builtin `unset`: remove variables, functions or elements."""
+    """Builtin `unset`: remove variables, functions or elements; it fails for a readonly one."""
+    status = 0
     functions = references = False
     variables = shell.state.variables
     for field in fields[1:]:
@@ -408,9 +443,11 @@ def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
             shell.state.functions.pop(string, None)
         else:
             name = string if references else shell.assignment_target(string, place) or ""
-            if name in variables and not variables[name].readonly:
+            if name in variables and variables[name].readonly:
+                status = 1
+            elif name in variables:
                 del variables[name]
-    return 0
+    return status
 
 
 def _unset_item(shell: Shell, string: str, place: Place) -> None:
@@ -577,12 +614,14 @@ def _read(shell: Shell, fields: list[Field], place: Place) -> int | None:
     if given is None or not asked.sure or ("r" not in options and "\\" in given):
         _read_unknown(shell, asked, place)
         return None
+    if not all(map(_is_identifier, asked.targets())):
+        return 1
     line, found, rest = given.partition((options["d"][:1] or "\0") if "d" in options else "\n")
     shell.input.text = plain(rest, place)
     separators = shell.separators()
     if separators is None:
         for name in asked.targets():
-            shell.forget(name, place)
+            shell.forget(name.partition("[")[0], place)
         return None
     _take_words(shell, asked, line, separators, place)
     return 0 if found else 1
@@ -598,15 +637,16 @@ def _take_words(shell: Shell, asked: _ReadRequest, line: str, separators: str, p
         return
     words = _split(line, separators, len(asked.names)) if asked.names else [line]
     for number, name in enumerate(asked.names or ["REPLY"]):
-        shell.assign(name, plain(words[number] if number < len(words) else "", place), None, place=place)
+        _assign_target(shell, name, plain(words[number] if number < len(words) else "", place), place)
 
 
 def _read_unknown(shell: Shell, asked: _ReadRequest, place: Place) -> None:
     """Set the variables of a `read` to unknown values."""
-    for name in asked.targets():
+    for target in asked.targets():
+        name = target.partition("[")[0]
         if not is_name(name):
             continue
-        if name == asked.array:
+        if name == asked.array or name != target:
             shell.undecided_reason = say.unread_input()
             shell.forget(name, place)
         else:
@@ -617,6 +657,7 @@ def _set_array(shell: Shell, name: str, items: Mapping[int | str, Text], place: 
     found = shell.assignment_target(name, place)
     if found is not None:
         old = shell.state.variables.get(found) or Variable()
+        shell.require_writable(old)
         shell.state.variables[found] = old._replace(value=None, items=items, own=shell.not_given)
 
 
@@ -664,9 +705,7 @@ def _mapfile(shell: Shell, fields: list[Field], place: Place) -> int | None:
     from .programs import lines_of
 
     lines = lines_of(given, ends=not strip)
-    found = shell.assignment_target(name, place)
-    if found is not None:
-        shell.state.variables[found] = Variable(None, {number: plain(line, place) for number, line in enumerate(lines)})
+    _set_array(shell, name, {number: plain(line, place) for number, line in enumerate(lines)}, place)
     return 0
 
 

@@ -660,6 +660,7 @@ class Expander(Variables):
         form = part.form
         if form == "bad":
             self.note(say.bad_substitution(text=place.snippet()), place)
+            self.exit_on_error()
             raise Discard
         if form == "names":
             return self._names(part.name, place), True
@@ -702,13 +703,17 @@ class Expander(Variables):
         target = self._scalar(name, index, place)
         string = None if target is None else string_of(target)
         if target is None or string == "":
+            if target is None and name.isdigit():
+                return name, index  # unset as well, and so is what an argument that is not given would name
             if string == "" or self.options.unset_empty:
+                self.exit_on_error()
                 raise Discard  # bash refuses to look for a variable without a name
             return self.unset_value(name, place), None
         if string is None:
             return unknown_text(why(target), place), None
         found = reference(string, place)
         if not found[0]:
+            self.exit_on_error()
             raise Discard
         return found
 
@@ -744,6 +749,8 @@ class Expander(Variables):
         place, form = part.place, part.form
         numbers, values = self._values_of_many(part, name, index)
         if form == "length":
+            if index is not None:
+                self._require_array(name, values, place)
             if any(is_loose(value) for value in values):
                 return [unknown_text(say.array_length(), place, atomic=True)], False
             return [plain(str(len(values)), place)], False
@@ -772,6 +779,15 @@ class Expander(Variables):
             numbers, values = self._elements(name, index, part)
         self.spend(len(values) // 2)
         return numbers, values
+
+    def _require_array(self, name: str, values: list[Text], place: Place) -> None:
+        """Refuse `${#X[@]}` under `set -u` if X is not an array, even if it has a value."""
+        variable = self.variable(name)
+        absent = not values if variable is None else variable.items is None
+        if absent and self.options.unset_empty and "nounset" in self.state.options:
+            self.note(say.unbound(variable=name), place)
+            self.exit_on_error()
+            raise Discard
 
     def _positional_parameters(self, place: Place, form: str) -> list[Text]:
         """Positional parameters; notes if the script was given none."""

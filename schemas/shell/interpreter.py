@@ -15,7 +15,18 @@ from .effects import Launches, record_output, target_of
 from .expansion import Expander, plain_text
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
-from .session import Discard, Exit, ExpressionError, Holding, Leave, Return, Stop, SubmittedError, UndecidedError
+from .session import (
+    Discard,
+    Exit,
+    ExpressionError,
+    Holding,
+    Leave,
+    ReadonlyTarget,
+    Return,
+    Stop,
+    SubmittedError,
+    UndecidedError,
+)
 from .state import State, Variable, WrittenFiles, join_states
 from .syntax import (
     AndOr,
@@ -146,7 +157,6 @@ class Shell(Expander):
         self.loops: int = 0
         """How many loops of this function, or of this subshell, are running."""
         self.substitution_status: int | None = 0
-        self.ended: Place | None = None
         self.went_to: str | None = None
         """Where the last `cd` leads, whether that folder is known to exist or not."""
 
@@ -177,7 +187,8 @@ class Shell(Expander):
             return
         old = self.state.variables.get(name) or Variable()
         if old.readonly:
-            return
+            self.exit_on_error()
+            raise Discard
         items = old.entries() if assignment.append else {}
         if old.keyed and elements and all(element.key is None for element in elements):
             sure = self._take_pairs(elements, items)
@@ -640,6 +651,11 @@ class Shell(Expander):
             self._would_fill(command)
         waiting = iter(values)
         sure = not command.select and not any(is_loose(value) for value in values)
+        held = self.state.variables.get(command.name)
+        if held is not None and held.readonly and (values or command.select):
+            self.exit_on_error()
+            self.state.status = 1
+            return
 
         def rounds() -> bool | None:
             if not sure:
@@ -673,7 +689,13 @@ class Shell(Expander):
 
     def _arithmetic_for(self, command: ArithmeticFor) -> None:
         """Run a `for ((…))` loop."""
-        self._arithmetic_step(command.first)
+        try:
+            self.arithmetic(command.first)
+        except UndecidedError:
+            pass
+        except (ExpressionError, ReadonlyTarget):
+            self.state.status = 1
+            return
         first = True
 
         def rounds() -> bool | None:
@@ -709,7 +731,7 @@ class Shell(Expander):
             self.state.status = int(self.arithmetic(command.expression) == 0)
         except UndecidedError:
             self.state.status = None
-        except ExpressionError:
+        except (ExpressionError, ReadonlyTarget):
             self.state.status = 1
 
     def _test(self, command: Test) -> None:
@@ -839,9 +861,14 @@ class Shell(Expander):
         name = fields[0].string()
         function = self.state.functions.get(name) if name is not None and functions else None
         builtin = self.commands.builtins.get(name) if name is not None else None
-        kept = {one.name: self.state.variables.get(one.name) for one in assignments}
+        kept: dict[str, Variable | None] = {}
         for assignment in assignments:
-            self.perform(assignment, export=True)
+            held = self.state.variables.get(assignment.name)
+            try:
+                self.perform(assignment, export=True)
+                kept.setdefault(assignment.name, held)
+            except ReadonlyTarget:
+                continue
         if function is None and builtin is None:
             extra = {one: self.state.variables[one] for one in kept}
             self.state.restore(kept)
@@ -854,6 +881,10 @@ class Shell(Expander):
                     self.call(function, [field.as_value() for field in fields[1:]])
                 elif builtin is not None:
                     self.state.status = builtin(self, fields, place)
+        except ReadonlyTarget:
+            if function is not None:
+                raise
+            self.state.status = 1
         finally:
             self.state.restore(kept)
 

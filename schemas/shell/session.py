@@ -97,6 +97,8 @@ class Session:
         self.steps = 0
         self.calls = 0
         self.undecided_reason = NOTHING
+        self.ended: Place | None = None
+        """Where the script ended before its last command."""
         self.unsure: list[Place] = []
         """The tests around what is being read that cannot be decided."""
         self.sources: list[str] = [path]
@@ -143,6 +145,12 @@ class Session:
         found = diagnose(problem, place.source.name, place.span(place.source.name))
         if found not in self.problems and len(self.problems) < 200:
             self.problems.append(found)
+
+    def exit_on_error(self) -> None:
+        """Under `set -e`, an error that bash itself reports ends the shell, in a condition too."""
+        if "errexit" in self.state.options:
+            self.ended = self.place
+            raise Exit(1)
 
     def note_doubt(self, text: Text) -> None:
         """Remembers why something cannot be decided."""
@@ -326,6 +334,10 @@ class Leave(Stop):
 
 class Discard(Stop):
     """An expansion failed: bash drops the whole command line and goes on with the next."""
+
+
+class ReadonlyTarget(Discard):
+    """An assignment to a readonly variable: a builtin fails, and of any other command bash drops the line."""
 
 
 class ExpressionError(WordsError):

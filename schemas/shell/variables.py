@@ -6,7 +6,7 @@ from ..fast_records import TYPE_CHECKING
 from ..message import Words, verbatim
 from .messages_compiled import say
 from .scanner import is_name
-from .session import Discard, ExhaustedError, Exit, ExpressionError, Session, UndecidedError
+from .session import Discard, ExhaustedError, Exit, ExpressionError, ReadonlyTarget, Session, UndecidedError
 from .state import Variable, joined_variable
 from .syntax import Bare, Word
 from .text import Doubt, Piece, display, hole, is_loose, lower_case, plain, string_of, unknown_text, upper_case
@@ -243,11 +243,16 @@ class Variables(Session):
         if variable.keyed:
             return variable.items.get(string)
         try:
-            number = self.evaluate(string, place)
+            return self._numbered(variable, self.evaluate(string, place), place)
         except UndecidedError:
             return unknown_text(self.undecided_reason, place)
         except ExpressionError:
             raise Discard from None
+
+    def _numbered(self, variable: Variable, number: int, place: Place) -> Text | None:
+        """Element of an array by its number; None if unset."""
+        if variable.items is None:
+            return variable.value if number == 0 else None
         if any(is_loose(value) for value in variable.items.values()):
             return unknown_text(say.array_length(), place)
         return variable.items.get(variable.index_of(number))
@@ -283,10 +288,11 @@ class Variables(Session):
             found = self.value_of(name, place)
             return self.unset_value(name, place) if found is None else found
         variable = self.variable(name)
-        key: int | str = index if variable is not None and variable.keyed else evaluator.value(index)
-        if variable is None or variable.items is None:
-            return ()
-        return variable.items.get(variable.index_of(key), ())
+        if variable is None:
+            return self.unset_value(name, place)
+        if variable.keyed:
+            return () if variable.items is None else variable.items.get(index, ())
+        return self._numbered(variable, evaluator.value(index), place) or ()
 
     def key(self, name: str, index: Word) -> int | str | None:
         """Element key that a subscript means; None if unknown."""
@@ -316,8 +322,7 @@ class Variables(Session):
             return
         name, key = destination
         old = self.state.variables.get(name) or Variable()
-        if old.readonly:
-            return
+        self.require_writable(old)
         self._weigh(value)
         value = self._with_attributes(old, value, place)
         if key is None and old.items is not None:
@@ -343,6 +348,12 @@ class Variables(Session):
             self.forget(target[0], place)
             return None
         return target[0], named
+
+    def require_writable(self, variable: Variable) -> None:
+        """ReadonlyTarget for a readonly variable; under `set -e` the shell ends."""
+        if variable.readonly:
+            self.exit_on_error()
+            raise ReadonlyTarget
 
     def _weigh(self, value: Text) -> None:
         """Count the size of a value against the budget; ExhaustedError if it is too long."""
