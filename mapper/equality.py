@@ -25,6 +25,8 @@ _FORMULA_TOLERANCE = 1e-6
 """Of the largest of the compared fractions: one framework evaluates a formula in float32, the other in float64."""
 _ALL_WHOLE = 1 << 53
 """No float from here on is a fraction."""
+_WHOLE_IN_FLOAT32 = float(1 << 24)
+"""No float32 from here on is a fraction: a point of a curve may then be whole on one side alone, or on both."""
 _ATOMS = frozenset((str, int, float, bool))
 
 
@@ -45,7 +47,13 @@ def is_same_quantity(one: object, other: object) -> bool:
     largest = max(
         [abs(value) for value in (*_elements_of(one), *_elements_of(other)) if _is_finite(value)], default=0.0
     )
-    return _matches(one, other, lambda a, b: _is_same(a, b) or _is_near(a, b, _FORMULA_TOLERANCE * largest))
+    allowed = _FORMULA_TOLERANCE * largest
+    is_curve = is_mapping(one)
+    return _matches(
+        one,
+        other,
+        lambda a, b: _is_same(a, b) or _is_near(a, b, allowed) or (is_curve and _is_near_huge(a, b, allowed)),
+    )
 
 
 def is_equal(one: object, other: object) -> bool:
@@ -69,6 +77,13 @@ def _is_near(one: object, other: object, allowed: float) -> bool:
     if not (_may_be_near_fraction(one) and _may_be_near_fraction(other)) or one % 1 == other % 1 == 0:
         return False
     return abs(one - other) <= allowed
+
+
+def _is_near_huge(one: object, other: object, allowed: float) -> bool:
+    """True if two floats that are too large for a fraction differ by at most `allowed`."""
+    if not (isinstance(one, float) and isinstance(other, float)):
+        return False
+    return min(abs(one), abs(other)) >= _WHOLE_IN_FLOAT32 and abs(one - other) <= allowed
 
 
 def _matches(one: object, other: object, is_match: Callable[[object, object], bool]) -> bool:

@@ -81,3 +81,7 @@ def test_curves_are_alike_to_a_millionth_of_the_highest() -> None:
     assert is_same_quantity({"a": 1e-4, "b": 0.0}, {"a": 1.00000005e-4, "b": 5e-11})
     assert not is_same_quantity({"a": 1e-4, "b": 0.0}, {"a": 1e-4, "b": 1e-9})
     assert not is_same_quantity({"count": 32}, {"count": 64})
+    assert is_same_quantity({"a": 2.0**53, "b": 4875503529885696.0}, {"a": 2.0**53, "b": 4875503936868192.0})
+    assert is_same_quantity({"a": 2.0**70, "b": 2.0**69}, {"a": 2.0**70, "b": 2.0**69 + 2.0**40})
+    assert not is_same_quantity({"a": 2.0**70, "b": 2.0**69}, {"a": 2.0**70, "b": 2.0**68})
+    assert not is_same_quantity({"count": 4000000001}, {"count": 4000000000})
