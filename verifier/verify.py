@@ -666,21 +666,25 @@ def _undecided_failures(pair: Pair, results: SeedResults) -> dict[str, WorkerFai
     behind = [field for field in where if field in values]
     if results.divergence is None or not behind or coverage.differing_settings(*pair.configs, where):
         return {}
-    named = ", ".join(_undecided_words(field, pair.configs) for field in behind)
-    why = say.parts_where_undecided(fields=named, module=results.divergence.module)
+    written = {field: _undecided_setting(field, pair.configs) for field in behind}
+    # A word without a variable is decided: it is a value of a fork, which no option makes Megatron-LM accept.
+    foreign = {field: flag for field, flag in written.items() if flag and not set(flag) & set("$`")}
+    named = ", ".join(f"{field} ({flag})" if flag else field for field, flag in (foreign or written).items())
+    reason = say.parts_where_value_unsupported if foreign else say.parts_where_undecided
+    why = reason(fields=named, module=results.divergence.module)
     undecided = {at for field in behind for at, value in enumerate(values[field]) if value is None}
     return {pair.labels[at]: WorkerFailure(why, "error") for at in sorted(undecided or {0})}
 
 
-def _undecided_words(field: str, configs: Sequence[Config]) -> str:
-    """Message on an undecided field and the variable or fork value that leaves it open."""
+def _undecided_setting(field: str, configs: Sequence[Config]) -> str:
+    """The flag and words that leave a field undecided; empty if the field has no flag of its own."""
     for config in configs:
         entry = recipe_of(config).fields.get(field_named(field))
         for key in () if entry is None else entry.keys:
             setting = config.settings.get(key)
             if setting is not None and not setting.decided and setting.flag and setting.raw:
-                return f"{field} ({setting.flag} {' '.join(setting.raw)})"
-    return field
+                return f"{setting.flag} {' '.join(setting.raw)}"
+    return ""
 
 
 def _differs_by_type(typed: native_dtypes.AsWritten | None) -> bool:
@@ -699,7 +703,9 @@ def _blame(pair: Pair, results: SeedResults, typed: native_dtypes.AsWritten | No
     place = results.divergence
     where = fields_of(place.module) if place is not None else ()
     changed = coverage.differing_settings(*pair.configs, where)
-    if place is not None and not changed:
+    if place is not None and place.direction == "initialisation" and results.compared[-1].lacks_initial_values:
+        changed = []  # no setting makes the framework initialize these weights
+    elif place is not None and not changed:
         # Nothing that the module itself depends on differs: whatever does differ is the lead.
         changed = coverage.suspects(*pair.configs, place.direction, results.compared[-1].disagreements())
     if place is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:

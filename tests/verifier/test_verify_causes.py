@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from shutil import copy
@@ -339,11 +340,27 @@ def test_a_suspect_may_have_a_value_of_several_parts(tmp_path: Path) -> None:
     assert [one.field for one in steps._suspects_of(twice, verbatim("why"))] == ["data.blend"]  # pyright: ignore
 
 
-def test_weights_that_one_side_draws_as_a_constant_differ() -> None:
-    """The shared experts' gate of dynamic graph mode begins with zeros; there is no spread of it."""
+@pytest.mark.parametrize(
+    ("sides", "decides", "note"),
+    [
+        ((0.64, 0.0), True, ""),
+        ((0.64, math.nan), True, "second model does not initialize"),
+        ((math.nan, 0.64), True, "first model does not initialize"),
+        ((math.nan, math.nan), False, "neither model initializes"),
+    ],
+)
+def test_weights_that_a_framework_does_not_draw_differ(sides: tuple[float, float], decides: bool, note: str) -> None:
+    """Of a constant there is no spread, and memory that a framework does not fill is NaN in the worker."""
     each = [
-        WorkerAnswer({"shapes": {}, "initialisation": {"gate": {"count": 64, "sum": 0.0, "squares": squares}}}, {})
-        for squares in (0.64, 0.0)
+        WorkerAnswer(
+            {"shapes": {}, "initialisation": {"gate": {"count": 64, "sum": 0.0 * squares, "squares": squares}}}, {}
+        )
+        for squares in sides
     ]
     compared = compare_answers(each[0], each[1], known_ratio={"gate": 0.5})
     assert compared.initial_weights.different == ["gate"]
+    assert bool(compared.disagreements()) == decides
+    [row] = compared.initialisation
+    assert note in row.note_text("en")
+    assert [side is None for side in (row.a, row.b)] == [math.isnan(side) for side in sides]
+    assert compared.lacks_initial_values == (decides and bool(note))

@@ -119,6 +119,12 @@ class Comparison(NamedTuple):
         """The initialisers of both sides by kind of parameter."""
         return InitialWeights(len(self.initialisation), [row.name for row in self.initialisation if not row.agrees])
 
+    @property
+    def lacks_initial_values(self) -> bool:
+        """True if initial weights differ only because a framework does not initialize them."""
+        rows = self.disagreements().get("initialisation", ())
+        return bool(rows) and all(row.relative is None for row in rows)
+
     def disagreements(self) -> dict[Stage, tuple[Row, ...]]:
         """The rows that do not agree and decide the verdict, by stage."""
         found: dict[Stage, tuple[Row, ...]] = {}
@@ -394,6 +400,9 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         count_b, total_b, squares_b = theirs[kind]
         one, two = _spread(count, total, squares), _spread(count_b, total_b, squares_b)
         mean, mean_b = total / count, total_b / count_b
+        if math.isnan(mean) or math.isnan(mean_b):
+            yield _never_initialized(kind, one, two, loaded=loaded)
+            continue
         if one < 1e-12 and two < 1e-12:
             # Constants, as norms and biases start: they must be the same ones.
             agrees = abs(mean - mean_b) < 1e-6
@@ -412,6 +421,16 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         yield Row(kind, one, two, difference, agrees=agrees, note=note, decides=not (note or loaded))
 
 
+def _never_initialized(kind: str, a: float, b: float, *, loaded: bool) -> Row:
+    """Row of a weight that a framework allocates and does not fill, which `to_empty` of the worker shows as NaN."""
+    lacking = math.isnan(a), math.isnan(b)
+    note = say.first_does_not_initialize() if lacking[0] else say.second_does_not_initialize()
+    if all(lacking):
+        note = say.neither_initializes()
+    known_a, known_b = (None if math.isnan(side) else side for side in (a, b))
+    return Row(kind, known_a, known_b, None, agrees=False, note=note, decides=not (loaded or all(lacking)))
+
+
 def _kinds(each: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, float, float]]:
     """Statistics summed by kind of parameter; numbers in names become `*`."""
     found: dict[str, tuple[float, float, float]] = {}
@@ -424,7 +443,7 @@ def _kinds(each: Mapping[str, Mapping[str, float]]) -> dict[str, tuple[float, fl
 
 def _spread(count: float, total: float, squares: float) -> float:
     """Standard deviation from count, sum and sum of squares."""
-    return math.sqrt(max(0.0, squares / count - (total / count) ** 2))
+    return math.sqrt(max(squares / count - (total / count) ** 2, 0.0))  # in this order, NaN stays NaN
 
 
 class DifferingSetting(NamedTuple):

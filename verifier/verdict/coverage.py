@@ -593,7 +593,8 @@ def known_ratios(
     """Known ratio of initial spreads between two files, by kind of parameter, that no setting can equalize.
 
     Experts' second matrix: MindSpore Transformers does not divide. The shared experts' gate: it takes MindSpore's own
-    deviation for a Dense layer, 1/√(3·width) (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5).
+    deviation for a Dense layer, 1/√(3·width) (`mindspore/nn/layer/basic.py:Dense`, HeUniform of √5). The dynamic graph
+    does not initialize the gate from 2.0 on (DEF561).
     """
     a, b = configs
     less = 1 / math.sqrt(2 * (sizes.get(dimensions.LAYERS) or 1))
@@ -615,8 +616,7 @@ def known_ratios(
         return {}
     known = _ratios_to_dynamic(b, deviation, less)
     if sizes.get(dimensions.EXPERTS):
-        gate = 1 / math.sqrt(3 * sizes[dimensions.HIDDEN])
-        known.update(_in_blocks({INITIAL_WEIGHTS["experts"]: deviation / own, INITIAL_WEIGHTS["gate"]: gate / own}))
+        known.update(_in_blocks({INITIAL_WEIGHTS["experts"]: deviation / own}))
     return known
 
 
