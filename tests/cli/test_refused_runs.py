@@ -261,6 +261,20 @@ def test_some_commands_ask_for_one_subject(accmap: Run, tmp_path: Path) -> None:
             shutil.rmtree(tmp_path / folder, ignore_errors=True)
 
 
+def test_the_number_of_devices_replaces_the_default_of_a_variable(accmap: Run, tmp_path: Path) -> None:
+    parallel = "--num-experts 8 --expert-model-parallel-size 8 --pipeline-model-parallel-size 4"
+    launch = "torchrun --nproc-per-node 8 --nnodes ${SLURM_NNODES:-1} pretrain_gpt.py"
+    (tmp_path / "a.sh").write_text(f"{launch} {SOUND} {parallel}\n", "utf-8")
+    answer = accmap("convert", "a.sh", "-o", "out.yaml")
+    assert (answer.code, CANNOT_START in answer.err) == (REFUSED, True)
+    assert "variable that is not set" in answer.err
+    assert "--world-size N" in answer.err
+    for words in ("lint --no-cache a.sh", "convert a.sh -o out.yaml", "pair a.sh -d p"):
+        answer = accmap(*shlex.split(words), "--world-size", "32")
+        assert answer.code != REFUSED, (words, answer)
+        assert "devices are not divisible" not in answer.out + answer.err, words
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("condition", [*LAUNCHES, *CONFIGURATIONS])
 def test_every_command_asks_every_condition(accmap: Run, tmp_path: Path, condition: str) -> None:
