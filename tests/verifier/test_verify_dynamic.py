@@ -12,7 +12,7 @@ import yaml
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import read_config
-from accmap.schemas.versions import names, within
+from accmap.schemas.versions import minor_of, names, within
 from accmap.verifier.installations import missing_modules
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
@@ -34,6 +34,7 @@ pytestmark = [
 
 
 WHEELS = Path(__file__).parents[2] / ".frameworks" / "mindformers"
+MEGATRON = WHEELS.parent / "megatron"
 PLACES = {"1.9": None, **{version: WHEELS / f"{version}.0" for version in ("2.0", "2.1")}}
 HERE = [version for version, place in PLACES.items() if place is None or place.is_dir()]
 EQUAL = [
@@ -51,7 +52,7 @@ DIFFERENT = [
     (name, version)
     for name, pair in TABLE["different"].items()
     for version in pair.get("versions", ("1.9", "2.1"))
-    if version in HERE
+    if version in HERE and ("megatron_source" not in pair or (MEGATRON / pair["megatron_source"]).is_dir())
 ]
 
 
@@ -66,8 +67,14 @@ def verified(pair: dict[str, Any], version: str, folder: Path, workers: Workers)
     read = read_config(str(config), ReadOptions(mindformers=version))
     assert read.dialect == "dynamic"
     place = PLACES[version]
-    options = Options(sources={} if place is None else {"mindformers": str(place)})
-    return verify(read_config(str(script)), read, Findings(), options, workers=workers)
+    sources = {} if place is None else {"mindformers": str(place)}
+    own = pair.get("megatron_source")
+    if own is not None:
+        sources["megatron"] = str(MEGATRON / own)
+    options = Options(sources=sources)
+    return verify(
+        read_config(str(script), ReadOptions(megatron=minor_of(own or ""))), read, Findings(), options, workers=workers
+    )
 
 
 def test_every_dynamic_graph_is_run() -> None:
