@@ -702,12 +702,8 @@ def _blame(pair: Pair, results: SeedResults, typed: native_dtypes.AsWritten | No
         return _Blame(_ROUNDING, named, suspected=_suspects_of(differing, say.suspect_among_types()))
     place = results.divergence
     where = fields_of(place.module) if place is not None else ()
-    changed = coverage.differing_settings(*pair.configs, where)
-    if place is not None and place.direction == "initialisation" and results.compared[-1].lacks_initial_values:
-        changed = []  # no setting makes the framework initialize these weights
-    elif place is not None and not changed:
-        # Nothing that the module itself depends on differs: whatever does differ is the lead.
-        changed = coverage.suspects(*pair.configs, place.direction, results.compared[-1].disagreements())
+    own = coverage.differing_settings(*pair.configs, where)
+    changed = own if place is None else _leads(pair, results, place, own)
     if place is not None and len({blueprint.rounded for blueprint in pair.blueprints}) > 1:
         # The weights of one side alone were put on a grid, beginning with the first that are used.
         changed = [*native_dtypes.differing_types(pair.configs), *changed]
@@ -716,6 +712,16 @@ def _blame(pair: Pair, results: SeedResults, typed: native_dtypes.AsWritten | No
     ahead = [entry.field for entry in changed if entry.field in vocabulary()]
     fields = (*ahead, *(field for field in where if field not in ahead))
     return _Blame(place, fields, suspected=_suspects_of(changed, say.suspect_not_tried()))
+
+
+def _leads(
+    pair: Pair, results: SeedResults, place: comparison.Divergence, own: list[DifferingSetting]
+) -> list[DifferingSetting]:
+    """The settings that may cause a divergence: those of the module that differ, or all that differ."""
+    worst = results.compared[-1]
+    if place.direction == "initialisation" and worst.lacks_initial_values:
+        return []  # no setting makes the framework initialize these weights
+    return own or coverage.suspects(*pair.configs, place.direction, worst.disagreements())
 
 
 def _suspects_of(settings: Iterable[DifferingSetting], reason: Words) -> tuple[Suspect, ...]:

@@ -463,6 +463,6 @@ def deviations(args: Values) -> Mapping[str, Value] | str:
     found: dict[str, Value] = {
         "embedding": plain if first is None else float(first), "matrices": plain, "projections back": scaled,
     }  # fmt: skip
-    if any(_pattern(args, layers)):
+    if args.num_experts and any(_pattern(args, layers_in(args.num_layers))):
         found.update({"router": plain, "experts' first matrix": plain, "experts' second matrix": scaled})
     return found

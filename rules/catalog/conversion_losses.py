@@ -44,18 +44,23 @@ def settings_without_equivalent(subject: Subject) -> Iterator[Found]:
         yield from _keys_apart(*pair)
         return
     for side in subject.sides:
-        if side.framework == "mindformers" and side.config.value(RUN_MODE) not in _TRAINS:
-            continue
         other = subject.partner(side)
-        if other is None and side.model is not None and side.model.key is None:
-            continue  # the run is compared with a model's description that was named beside it
-        if other is not None and not _has_settings_without_equivalent(side, other, subject.profile):
+        if not _is_to_convert(side, other, subject.profile):
             continue
         for row in loss_rows(subject, side):
             compared = other is not None and row.field is not None and other.field(row.field) is not None
             place = None if compared else _first_accepted_key(side, row.source)
             if place is not None:
                 yield _loss_finding(side, other, row, place)
+
+
+def _is_to_convert(side: Side, other: Side | None, profile: str) -> bool:
+    """True if the side is a training run whose conversion may lose a setting."""
+    if side.framework == "mindformers" and side.config.value(RUN_MODE) not in _TRAINS:
+        return False
+    if other is None:  # a model's description that was named beside a run takes the place of the other file
+        return side.model is None or side.model.key is not None
+    return _has_settings_without_equivalent(side, other, profile)
 
 
 def _keys_apart(left: Side, right: Side) -> Iterator[Found]:

@@ -129,6 +129,14 @@ def test_gradients_in_float32_are_no_loss(accmap, version: str, flags: str) -> N
     assert accmap("lint", "run.sh", "run.yaml").code == 0
 
 
+def test_gradients_in_float16_beside_bfloat16_are_a_loss(accmap) -> None:
+    """The static graph accumulates in the dtype of the weights; with bf16, Megatron-LM accumulates in float32."""
+    text = (EXAMPLES / "qwen3_dense" / "mindformers.yaml").read_text("utf-8")
+    text = text.replace("params_dtype: float32", "params_dtype: float16")
+    answer = accmap("convert", "run.yaml", "-o", "run.sh", files={"run.yaml": text})
+    assert (answer.code, "gradient.accumulate_in_fp32" in answer.err) == (1, True), answer.err
+
+
 def test_a_word_that_may_hold_any_argument_is_a_loss(accmap, tmp_path: Path) -> None:
     """What it says could replace every value that is called exact; where bash takes it for nothing, nothing is lost."""
     text = (EXAMPLES / "qwen3_dense/megatron.sh").read_text("utf-8")
