@@ -437,6 +437,7 @@ class _Explanation:
     def __init__(self, pair: Pair, findings: Findings, session: _Session, found: Verification) -> None:
         self.pair, self.findings, self.session, self.found = pair, findings, session, found
         self._results: dict[frozenset[str], SeedResults] = {}
+        self._pairs: dict[tuple[str, ...], Pair | None] = {}
 
     def answer(self) -> Verification:
         """The verification with the fields that cause it, each one's effect, and the verdict of the rest."""
@@ -591,10 +592,17 @@ class _Explanation:
         return self._results[key]
 
     def _pair_with(self, fields: Sequence[str]) -> Pair | None:
-        """The pair with these fields equal; None if that is not possible, or brings another difference along.
+        """The pair with these fields equal; None if that is not possible, or brings another difference along."""
+        key = tuple(fields)
+        if key not in self._pairs:
+            self._pairs[key] = self._closest_pair_with(key)
+        return self._pairs[key]
 
-        Of the ways to make them equal, the one that leaves the fewest differences: without a gate, Megatron-LM computes
-        a GELU that a YAML cannot express; with the gate of the YAML, both compute the same.
+    def _closest_pair_with(self, fields: Sequence[str]) -> Pair | None:
+        """The pair with these fields equal in the way that leaves the fewest differences.
+
+        Without a gate, Megatron-LM computes a GELU that a YAML cannot express; with the gate of the YAML, both compute
+        the same.
         """
         before = self._differing_names(*self.pair.configs)
         ways = [
