@@ -462,7 +462,7 @@ def _named_layers(count: Value, scope: Scope) -> list[Value] | None:
         return [_range_of(0, layers + (integer(scope.field("mtp.num_layers")) or 0))]
     pieces = _layers_of_pieces(layers, scope)
     counts = chunks_of(count) or [integer(count) or 0]
-    times, rest = divmod(len(pieces), len(counts))  # a list of one count a stage stands for the chunks of each
+    times, rest = divmod(len(pieces), len(counts))  # a list with one count for each stage holds for every chunk
     return _first_layers([max(counts)] * len(pieces) if rest else counts * times, pieces)
 
 

@@ -384,7 +384,7 @@ class Expander(Variables):
             self._add_quoted(builder, inner)
 
     def _add_quoted(self, builder: _Builder, part: Part) -> None:
-        """Add a part that stands in double quotes."""
+        """Add a part from inside double quotes."""
         if isinstance(part, (Quoted, Bare)):
             builder.add(part.text)
         elif isinstance(part, Double):

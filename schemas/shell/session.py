@@ -98,7 +98,7 @@ class Session:
         self.calls = 0
         self.undecided_reason = NOTHING
         self.ended: Place | None = None
-        """Where the script ended before its last command."""
+        """Place where the script ended before its last command; None if it did not."""
         self.unsure: list[Place] = []
         """The tests around what is being read that cannot be decided."""
         self.sources: list[str] = [path]

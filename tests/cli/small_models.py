@@ -24,4 +24,4 @@ GROUPS: dict[str, Any] = {
     "norm_topk_prob": True, "routed_scaling_factor": 2.5, "n_group": 4, "topk_group": 2, "q_lora_rank": 64,
     "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 32, "hidden_act": "silu",
 }  # fmt: skip
-"""What a model with latent attention and groups of experts has in place of it; a key of None is left out."""
+"""Arguments of a model with latent attention and expert groups, in place of the small one's; None removes a key."""

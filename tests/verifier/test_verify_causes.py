@@ -241,16 +241,21 @@ SAMPLES = {
 """A run of eight samples a step that counts samples, and no whole steps of them."""
 
 
-@pytest.mark.parametrize("name", ["schedule.warmup_steps", "schedule.decay_steps"])
-def test_a_launch_that_counts_samples_takes_whole_steps(name: str, tmp_path: Path) -> None:
+def converted_example(changes: dict[str, str], folder: Path) -> tuple[Config, Config]:
+    """The example's launch with changed words, and the YAML that it is converted to with a loss."""
     text = (EXAMPLE / "megatron.sh").read_text("utf-8")
-    for old, new in SAMPLES.items():
+    for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
-    script, config = tmp_path / "run.sh", tmp_path / "run.yaml"
+    script, config = folder / "run.sh", folder / "run.yaml"
     script.write_text(text, "utf-8")
     assert main(["convert", str(script), "-o", str(config)]) == 1
-    a, b = read_config(str(script)), read_config(str(config))
+    return read_config(str(script)), read_config(str(config))
+
+
+@pytest.mark.parametrize("name", ["schedule.warmup_steps", "schedule.decay_steps"])
+def test_a_launch_that_counts_samples_takes_whole_steps(name: str, tmp_path: Path) -> None:
+    a, b = converted_example(SAMPLES, tmp_path)
     made = make_equal(a, b, name)
     assert made is not None
     before, after = ({one.field for one in coverage.differing_settings(*pair)} for pair in ((a, b), made))
@@ -273,14 +278,7 @@ def test_a_launch_that_counts_samples_takes_whole_steps(name: str, tmp_path: Pat
 def test_what_the_dynamic_graph_cannot_do_is_made_equal(
     name: str, changes: dict[str, str], equal: Any, tmp_path: Path
 ) -> None:
-    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
-    for old, new in changes.items():
-        assert old in text
-        text = text.replace(old, new)
-    script, config = tmp_path / "run.sh", tmp_path / "run.yaml"
-    script.write_text(text, "utf-8")
-    assert main(["convert", str(script), "-o", str(config)]) == 1
-    a, b = read_config(str(script)), read_config(str(config))
+    a, b = converted_example(changes, tmp_path)
     assert coverage.differs(name, a, b)
     made = make_equal(a, b, name)
     assert made is not None

@@ -414,7 +414,7 @@ def _initialisation(a: WorkerAnswer, b: WorkerAnswer, known: Mapping[str, float]
         agrees = away <= INITIALISATION_SIGMAS * noise
         note = ""
         ratio = known.get(kind)
-        # Of a constant there is no spread to compare.
+        # A constant has no spread to compare.
         spreads = not agrees and away < math.inf
         if spreads and ratio is not None and abs(math.log(two / one * ratio)) <= INITIALISATION_SIGMAS * noise:
             note = say.frameworks_differ()
