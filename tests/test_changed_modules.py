@@ -63,3 +63,15 @@ def test_changed_is_what_a_branch_and_the_working_tree_did(tmp_path: Path, monke
     assert changed_modules.changed_files("HEAD") == {"edited.py", "new.py"}
     with pytest.raises(subprocess.CalledProcessError):
         changed_modules.changed_files("no such commit")
+
+
+def test_nothing_is_printed_if_no_module_is_affected(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`tests/run` counts the lines: an empty one would start the type checker for all modules."""
+    monkeypatch.setattr(changed_modules, "changed_files", lambda _base: {"docs/lint.md"})
+    changed_modules.main()
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(changed_modules, "changed_files", lambda _base: {"schemas/source.py"})
+    changed_modules.main()
+    assert "schemas/source.py" in capsys.readouterr().out.split("\n")
