@@ -152,14 +152,26 @@ def _value_texts(one: object, other: object) -> tuple[Words, Words]:
     from ...mapper.computed.results import in_both  # only where something differs
 
     left, right = (side if is_mapping(side) else {} for side in (one, other))
-    names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
+    names = _differing_names(left, right)
     told = [
-        join_words(in_both(f"{name} {_number_text(side.get(name, 0))}") for name in names)
+        join_words(in_both(f"{_index_or_name(name)} {_number_text(side.get(name, 0))}") for name in names)
         if is_mapping(side)
         else in_both(_number_text(side))
         for side in (one, other)
     ]
     return told[0], told[1]
+
+
+def _differing_names(left: Mapping[str, object], right: Mapping[str, object]) -> list[str]:
+    """The names whose values differ. Of a sample, only places that both sides have; its digest if no place differs."""
+    names = [name for name in {**left, **right} if left.get(name) != right.get(name)]
+    if "digest" not in names:
+        return names
+    return [name for name in names if name in left and name in right and name != "digest"] or ["digest"]
+
+
+def _index_or_name(name: str) -> str:
+    return f"[{name}]" if name.isdigit() else name
 
 
 def _number_text(value: object) -> str:
