@@ -18,7 +18,7 @@ from ..schemas.megatron.forks import UNKNOWN_FLAGS, fork_of, may_take_stop
 from ..schemas.message import Words
 from ..schemas.messages_compiled import say
 from ..schemas.plain_values import brief_text
-from ..schemas.shared_words import join_words, mark
+from ..schemas.shared_words import in_brackets, join_words, mark
 from ..schemas.versions import TITLES, within
 from .conditions import holds
 from .recipe.reading import recipe_of, side_of
@@ -110,11 +110,20 @@ def require_accepted(config: Config, subjects: Collection[Subject] | None = None
         return
     said = say.refused(
         framework=TITLES[config.framework],
-        version=config.framework_version,
+        version=_version_text(config),
         file=config.file,
         why=join_words((_without_stop(one) for one in found), "semicolon"),
     )
     raise UnreadableError(diagnose(said, config.file, found[0].span))
+
+
+def _version_text(config: Config) -> Words:
+    """The version, with a remark if nothing names it: another version may accept the run."""
+    version = config.framework_version
+    if config.version_origin != "assumed":
+        return Words(version, f"{version} ")  # a Chinese sentence goes on after a bracket without a space
+    remark = say.assumed()
+    return Words(version + in_brackets(remark.en, "en"), version + in_brackets(remark.zh, "zh"))
 
 
 def _without_stop(one: Refusal) -> Words:

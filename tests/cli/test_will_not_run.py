@@ -103,6 +103,18 @@ def test_where_the_source_stops_there_is_no_run_to_equal(accmap, tmp_path: Path,
     assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
 
 
+def test_a_refusal_names_a_version_that_was_assumed(accmap) -> None:
+    """Another version may accept the run: the reader must know that nothing named this one."""
+    files = {"a.sh": LATENT + "\n"}
+    assert "Megatron-LM 0.12 (assumed) cannot start" in accmap("convert", "a.sh", "-o", "b.yaml", files=files).err
+    assert "Megatron-LM 0.12（假定）无法启动" in accmap("convert", "a.sh", "-o", "b.yaml", "--lang", "zh").err
+    assert "Megatron-LM 0.12 cannot start" in accmap("convert", "a.sh", "-o", "b.yaml", "--megatron", "0.12").err
+    assert (
+        "Megatron-LM 0.12 无法启动"
+        in accmap("convert", "a.sh", "-o", "b.yaml", "--megatron", "0.12", "--lang", "zh").err
+    )
+
+
 def test_what_the_source_refuses_imports_no_arrays(tmp_path: Path) -> None:
     (tmp_path / "a.sh").write_text(LATENT + "\n", "utf-8")
     code = "import sys; from accmap.cli.lean import main; print(main(sys.argv[1:]), 'numpy' in sys.modules)"
