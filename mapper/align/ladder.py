@@ -34,7 +34,7 @@ SHARES = "969,30,1"
 _SPLIT_SOURCE = "megatron 0.12 arguments.py:validate_args"
 CHECKPOINTS = "checkpoints"
 """Both files of a pair load from a folder below it, named after the framework, if the source names no checkpoint."""
-_LOADED: FieldName = "checkpoint.load_path"
+LOADED: FieldName = "checkpoint.load_path"
 _AT_STEP_0: tuple[tuple[FieldName, bool], ...] = (
     ("checkpoint.resume", False), ("checkpoint.finetune", True), ("checkpoint.load_optimizer", False),
 )  # fmt: skip
@@ -114,13 +114,16 @@ def experiment(recipe: Recipe, name: str) -> tuple[Recipe, tuple[Change, ...]]:
     return recipe._replace(fields=ordered), tuple(changes)
 
 
-def with_paths(recipe: Recipe) -> tuple[Recipe, tuple[Change, ...]]:
-    """Recipe with placeholders for unknown paths, so that both files name the same data."""
-    given = [*_without_data(recipe), *_without_tokenizer(recipe), *_without_checkpoint(recipe)]
+def with_paths(recipe: Recipe, *, cut: bool = False) -> tuple[Recipe, tuple[Change, ...]]:
+    """Recipe with placeholders for unknown paths, so that both files name the same data.
+
+    `cut`: the source loads a checkpoint, which no longer fits the recipe.
+    """
+    given = [*_without_data(recipe), *_without_tokenizer(recipe), *_without_checkpoint(recipe, cut=cut)]
     fields = dict(recipe.fields)
     for one in given:
         fields[one.field] = fields[one.field]._replace(value=one.after, origin="explicit", decided=True)
-        if one.field == _LOADED:
+        if one.field == LOADED:
             fields.update((name, fields[name]._replace(value=value)) for name, value in _AT_STEP_0 if name in fields)
     return recipe._replace(fields=fields), tuple(given)
 
@@ -146,12 +149,13 @@ def _without_tokenizer(recipe: Recipe) -> Iterator[Change]:
             yield Change(field, None, placeholder, *say.tokenizer_unknown().both(), (source,))
 
 
-def _without_checkpoint(recipe: Recipe) -> Iterator[Change]:
+def _without_checkpoint(recipe: Recipe, *, cut: bool) -> Iterator[Change]:
     """Changes that make both sides load one checkpoint, because random weights differ between frameworks."""
-    entry = recipe.fields.get(_LOADED)
+    entry = recipe.fields.get(LOADED)
     if entry is not None and entry.decided and not entry.value:
         place = f"{CHECKPOINTS}/{recipe.framework}"
-        yield Change(_LOADED, None, place, *say.checkpoint_unknown().both(), ("proc.weights.convert",))
+        reason = say.checkpoint_of_all_layers() if cut else say.checkpoint_unknown()
+        yield Change(LOADED, None, place, *reason.both(), ("proc.weights.convert",))
 
 
 class _Simplifier:

@@ -23,6 +23,7 @@ from ..translate.result import TargetSetting, Translation, summary, versions_of_
 from ..translate.translation import translate_recipe
 from .ladder import (
     CHECKPOINTS,
+    LOADED,
     Alignment,
     Change,
     align,
@@ -183,7 +184,7 @@ def _make_pair(
 
 def _refuse_random_weights(script: Translation) -> Translation:
     """Script that stops if its checkpoint folder is empty, unless the source names the checkpoint itself."""
-    if script.recipe.value("checkpoint.load_path") != f"{CHECKPOINTS}/megatron":
+    if script.recipe.value(LOADED) != f"{CHECKPOINTS}/megatron":
         return script
     stops = TargetSetting(STOPS_WITHOUT_CHECKPOINT, True, ("checkpoint.load_path",), True, ())
     return script._replace(settings=(*script.settings, stops))
@@ -198,7 +199,8 @@ def _recipe_of_step(
     if alignment is not None:
         recipe, changes = alignment.recipe, _merge_changes(changes, alignment.changes)
     # Behind the rung, which takes mock data away.
-    recipe, further = with_paths(recipe)
+    loads = bool(source.value(LOADED)) and all(change.field != LOADED for change in given)
+    recipe, further = with_paths(recipe, cut=loads)
     changes = _merge_changes(changes, further)
     if trial is not None:
         recipe, further = experiment(recipe, trial)
@@ -375,7 +377,7 @@ class _Readme:
         first = hint if self.pair.initial is None else made
         yield self._fill(first, output=markdown_code(f"{str(folder).rstrip('/')}/checkpoint"))
         sides = (self.pair.megatron, self.pair.mindformers)
-        megatron, mindformers = (str(side.recipe.value("checkpoint.load_path")) for side in sides)
+        megatron, mindformers = (str(side.recipe.value(LOADED)) for side in sides)
         convert = "accmap weights convert"
         words = {
             "megatron_weights": megatron,

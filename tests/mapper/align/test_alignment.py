@@ -305,6 +305,17 @@ def test_both_files_load_the_checkpoint_of_the_source_or_one_that_they_name() ->
     assert "accmap weights convert checkpoints/megatron --to mindformers -o checkpoints/mindformers" in page
 
 
+@pytest.mark.parametrize(
+    ("words", "before", "reason"),
+    [("--load /w/step_7", "/w/step_7", "does not fit a model of two layers"), ("", None, "does not load a checkpoint")],
+)
+def test_the_reason_for_another_checkpoint_is_true_of_the_source(words: str, before: str | None, reason: str) -> None:
+    pair = pair_of(small(f"{words} --num-layers 8"), step=0)
+    (loaded,) = [change for change in pair.changes if change.field == "checkpoint.load_path"]
+    assert (loaded.before, loaded.after) == (before, "checkpoints/megatron")
+    assert reason in loaded.en
+
+
 def test_an_undecided_path_is_the_same_placeholder_on_both_sides() -> None:
     pair = pair_of(small("--data-path $DATA"))
     texts = pair.texts()
