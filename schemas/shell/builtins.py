@@ -8,8 +8,19 @@ from .effects import record_edits
 from .expansion import alternatives, join_with_blanks, shell_quoted
 from .interpreter import Commands
 from .messages_compiled import say
+from .parser import Parser, ShellSyntaxError
 from .scanner import BLANKS, is_digits, is_name, is_whole_number, name_end, run_end, word_end
-from .session import INPUTS, Exit, ExpressionError, Holding, Leave, ReadonlyTarget, Return, UndecidedError
+from .session import (
+    INPUTS,
+    Discard,
+    Exit,
+    ExpressionError,
+    Holding,
+    Leave,
+    RefusedTarget,
+    Return,
+    UndecidedError,
+)
 from .state import Variable
 from .syntax import Assignment, Bare, Quoted, Word
 from .text import Code, cut, display, hole, is_loose, plain, string_of, unknown_text
@@ -330,13 +341,16 @@ class _Declaration:
             self.flags.update([sign + letter for letter in string[1:]])
             return
         text = display(field.text())
-        end = name_end(text, 0)
-        operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else ""
+        end = after = name_end(text, 0)
+        index: Word | None = None
+        if end and text.startswith("[", end):
+            index, after = Parser(Code(self.place.source, field.text(), self.place)).subscript(end) or (None, end)
+        operator = "=" if text.startswith("=", after) else "+=" if text.startswith("+=", after) else ""
         if end and operator:
-            value = Word((Quoted(cut(field.text(), end + len(operator), len(text))),), self.place)
-            self.one(text[:end], Assignment(text[:end], None, operator == "+=", value, self.place))
-        elif is_name(text):
-            self.one(text, None)
+            value = Word((Quoted(cut(field.text(), after + len(operator), len(text))),), self.place)
+            self.one(text[:end], Assignment(text[:end], index, operator == "+=", value, self.place))
+        elif is_name(text) or (index is not None and after == len(text)):
+            self.one(text[:end] or text, None)
         elif self._names_no_variable():
             return
         elif string is None:
@@ -348,15 +362,18 @@ class _Declaration:
         """Declare a variable with its value, unless bash refuses it."""
         if self._names_no_variable() or self.is_misplaced:
             return
+        if assignment is not None and assignment.subscript is not None and self.command in ("export", "readonly"):
+            self.status = 1
+            return
         try:
             if self._is_refused(name, assignment):
-                raise ReadonlyTarget
+                raise RefusedTarget
             self._declare(name, assignment)
-        except ReadonlyTarget:
+        except RefusedTarget:
             self.status = 1
 
     def _declare(self, name: str, assignment: Assignment | None) -> None:
-        """Set a variable's attributes and value; ReadonlyTarget if it is readonly."""
+        """Set a variable's attributes and value; RefusedTarget if it is readonly."""
         shell, flags, state = self.shell, self.flags, self.shell.state
         refers = not flags.isdisjoint(("n", "+n")) and self.command != "export"
         value = None if assignment is None else assignment.value
@@ -373,9 +390,26 @@ class _Declaration:
         variable = self._with_flags(state.variables.get(found) or Variable(), refers=refers)
         state.variables[found] = variable if target is None else variable._replace(value=target)
         if target is None and assignment is not None:
-            shell.perform(assignment)
+            shell.perform(self._as_array(assignment) if variable.items is not None else assignment)
         if self.command == "readonly" or "r" in flags:
             state.variables[found] = state.variables[found]._replace(readonly=True)
+
+    def _as_array(self, assignment: Assignment) -> Assignment:
+        """An assignment to an array, whose elements may be in a text: `declare -a "A=(1 2)"`."""
+        if self.command == "export" or (self.command == "readonly" and self.flags.isdisjoint("aA")):
+            return assignment
+        if assignment.subscript is not None or not isinstance(assignment.value, Word):
+            return assignment
+        text = self.shell.text(assignment.value, assigned=True)
+        string = display(text)
+        if not (string.startswith("(") and string.endswith(")")):
+            return assignment._replace(value=assignment.value._replace(parts=(Quoted(text),)))
+        try:
+            elements = Parser(Code(self.place.source, text, self.place)).elements()
+        except ShellSyntaxError as error:
+            self.shell.note(error.problem, error.place)
+            raise Discard from None
+        return assignment._replace(value=elements)
 
     def _names_no_variable(self) -> bool:
         """True if it is about aliases or functions, or prints."""
@@ -438,7 +472,7 @@ def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
         if string.startswith("-"):
             functions, references = "f" in string, "n" in string
         elif "[" in string and not functions:
-            _unset_item(shell, string, place)
+            status = _unset_item(shell, string, place) or status
         elif functions or string not in variables:
             shell.state.functions.pop(string, None)
         else:
@@ -450,21 +484,24 @@ def _unset_names(shell: Shell, fields: list[Field], place: Place) -> int | None:
     return status
 
 
-def _unset_item(shell: Shell, string: str, place: Place) -> None:
-    """Remove an array element, as in `unset 'A[1]'`."""
+def _unset_item(shell: Shell, string: str, place: Place) -> int:
+    """Remove an array element, as in `unset 'A[1]'`; the status."""
     name, _, index = string.partition("[")
     name = shell.assignment_target(name, place) or ""
     variable = shell.variable(name)
     if variable is None or variable.items is None:
-        return
+        return 0
     key: int | str = index.rstrip("]")
     if not variable.keyed:
         if not is_whole_number(key):
             shell.forget(name, place)
-            return
+            return 0
         key = variable.index_of(int(key))
+        if isinstance(key, int) and key < 0:
+            return 1
     items = {entry: value for entry, value in variable.items.items() if entry != key}
     shell.state.variables[name] = variable._replace(items=items)
+    return 0
 
 
 def _eval(shell: Shell, fields: list[Field], place: Place) -> int | None:

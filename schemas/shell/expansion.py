@@ -8,7 +8,8 @@ from ..fast_records import TYPE_CHECKING
 from . import pattern
 from .messages_compiled import say
 from .scanner import BLANKS, name_end, run_end
-from .session import Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
+from .session import BadSubscript, Discard, ExhaustedError, Exit, ExpressionError, UndecidedError
+from .state import Variable
 from .syntax import Arithmetic, Bare, Double, Parameter, ProcessSubstitution, Quoted, Substitution, Word
 from .text import (
     Doubt,
@@ -16,6 +17,7 @@ from .text import (
     Place,
     between,
     cut,
+    display,
     doubt_of,
     hole,
     is_loose,
@@ -46,6 +48,10 @@ _Char: TypeAlias = "tuple[str, Piece | Part]"
 
 def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Sequence[Part]]:
     """Words produced by brace expansion."""
+    quoted = [part for part in parts if isinstance(part, Double)]
+    if quoted and _is_brace_list("".join([_inner_quotes(part) for part in quoted])):
+        place = quoted[0].place
+        return [(Quoted((Piece(place.snippet(), place, doubt=Doubt(say.expansion_undecided(), place, loose=True)),)),)]
     if not any(isinstance(part, Bare) and "{" in part.string and part.string != "{}" for part in parts):
         return [parts]
     flat: list[_Char] = []
@@ -62,6 +68,25 @@ def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Se
     if len(found) == 1 and len(found[0]) == len(flat):
         return [parts]
     return [_assemble_parts(one) for one in found if one]
+
+
+def _inner_quotes(part: Double) -> str:
+    """Characters of the double quotes within double quotes, where bash looks for braces as if nothing quoted them."""
+    found: list[str] = []
+    for inner in part.parts:
+        if isinstance(inner, Substitution):
+            text = inner.place.snippet()
+            if text.startswith("`") and '"' in text:
+                found.append(text)
+        elif isinstance(inner, Parameter) and inner.operand is not None:
+            words = (inner.operand,) if inner.second is None else (inner.operand, inner.second)
+            nested = [one for word in words for one in word.parts if isinstance(one, Double)]
+            found += [display(one.text) for double in nested for one in double.parts if isinstance(one, Quoted)]
+    return "".join(found)
+
+
+def _is_brace_list(text: str) -> bool:
+    return "{" in text and "}" in text and ("," in text or ".." in text)
 
 
 def _expand_braces(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
@@ -722,9 +747,12 @@ class Expander(Variables):
         if index is None:
             return self.value_of(name, place)
         variable = self.variable(name)
-        if variable is None:
-            return self.special_item(name, index, place)
-        return self.element(variable, index, place)
+        if variable is None and (special := self.special_item(name, index, place)) is not None:
+            return special
+        try:
+            return self.element(Variable() if variable is None else variable, index, place)
+        except BadSubscript:
+            return None
 
     def _keys(self, name: str, subscript: str, place: Place, *, quoted: bool) -> tuple[list[Text], bool]:
         """Keys of an array, and True if they form a list."""
@@ -894,6 +922,8 @@ class Expander(Variables):
     def _form_value(self, part: Parameter, name: str, index: Word | None, *, quoted: bool) -> Text:
         """Value of a parameter with an operator such as `:-`, `=` or a length."""
         place, form = part.place, part.form
+        if form == "length" and index is not None and (variable := self.variable(name)) is not None:
+            self.element(variable, index, place)  # of a bad subscript there is no length: bash drops the line
         value = self._scalar(name, index, place)
         if form == "length":
             return _length_text(self.unset_value(name, place) if value is None else value, place)

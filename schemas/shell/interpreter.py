@@ -16,12 +16,13 @@ from .expansion import Expander, plain_text
 from .messages_compiled import say
 from .parser import Parser, ShellSyntaxError
 from .session import (
+    BadSubscript,
     Discard,
     Exit,
     ExpressionError,
     Holding,
     Leave,
-    ReadonlyTarget,
+    RefusedTarget,
     Return,
     Stop,
     SubmittedError,
@@ -43,6 +44,7 @@ from .syntax import (
     Redirected,
     Simple,
     Subshell,
+    Substitution,
     Test,
     While,
     Word,
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from .effects import Started, Target
     from .expansion import Field
     from .session import Start
-    from .syntax import Command, Element, Item, Redirect, Substitution
+    from .syntax import Command, Element, Item, Redirect
     from .text import Place, Text
 
 
@@ -218,7 +220,13 @@ class Shell(Expander):
         """`A=(word [key]=value ...)`; False where a key is not known."""
         for element in elements:
             if element.key is not None:
-                key = self.key(name, element.key)
+                try:
+                    key = self.key(name, element.key)
+                    if isinstance(key, int) and key < 0:  # counted from the end of what is there by now
+                        key += max(map(int, items), default=-1) + 1
+                        self.check_subscript(key)
+                except BadSubscript:
+                    continue
                 if key is None:
                     return False
                 text = self.text(element.value, assigned=True)
@@ -693,7 +701,7 @@ class Shell(Expander):
             self.arithmetic(command.first)
         except UndecidedError:
             pass
-        except (ExpressionError, ReadonlyTarget):
+        except (ExpressionError, RefusedTarget):
             self.state.status = 1
             return
         first = True
@@ -731,7 +739,7 @@ class Shell(Expander):
             self.state.status = int(self.arithmetic(command.expression) == 0)
         except UndecidedError:
             self.state.status = None
-        except (ExpressionError, ReadonlyTarget):
+        except (ExpressionError, RefusedTarget):
             self.state.status = 1
 
     def _test(self, command: Test) -> None:
@@ -785,9 +793,16 @@ class Shell(Expander):
     def output_of(self, part: Substitution | ProcessSubstitution) -> Text:
         """Output of the commands of a substitution."""
         printed: list[Text] = []
-        with Holding(self, out=printed, guarded=self.guarded + 1, calls=self.calls, input=self.input):
+
+        def run() -> None:
+            if isinstance(part, Substitution) and "shopt-inherit_errexit" not in self.state.options:
+                self.state.options -= {"errexit"}
+            self.run(part.body)
+
+        guarded = self.guarded if isinstance(part, Substitution) else 0
+        with Holding(self, out=printed, guarded=guarded, calls=self.calls, input=self.input):
             self.descend()
-            self.substitution_status = self.run_in_subshell(lambda: self.run(part.body))
+            self.substitution_status = self.run_in_subshell(run)
         return tuple([piece for text in printed for piece in text])
 
     def _opens(self, redirects: Sequence[Redirect]) -> tuple[bool, Target | None]:
@@ -867,7 +882,7 @@ class Shell(Expander):
             try:
                 self.perform(assignment, export=True)
                 kept.setdefault(assignment.name, held)
-            except ReadonlyTarget:
+            except RefusedTarget:
                 continue
         if function is None and builtin is None:
             extra = {one: self.state.variables[one] for one in kept}
@@ -881,7 +896,7 @@ class Shell(Expander):
                     self.call(function, [field.as_value() for field in fields[1:]])
                 elif builtin is not None:
                     self.state.status = builtin(self, fields, place)
-        except ReadonlyTarget:
+        except RefusedTarget:
             if function is not None:
                 raise
             self.state.status = 1

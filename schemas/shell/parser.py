@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from ..fast_records import TYPE_CHECKING
 from .messages_compiled import say
-from .scanner import DOUBLE_ENDS, PLAIN_ENDS, binary_test, blanks_end, name_end, redirection, reserved_word, run_end
+from .scanner import (
+    BLANKS,
+    DOUBLE_ENDS,
+    PLAIN_ENDS,
+    binary_test,
+    blanks_end,
+    name_end,
+    redirection,
+    reserved_word,
+    run_end,
+)
 from .syntax import (
     AndOr,
     Arithmetic,
@@ -42,7 +52,7 @@ from .syntax import (
     While,
     Word,
 )
-from .text import Code, Piece
+from .text import Code, Doubt, Piece
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -80,6 +90,10 @@ _DIGITS = frozenset("0123456789")
 _DOUBLE_ESCAPES = frozenset('$`"\\')
 _HERE_ESCAPES = frozenset("$`\\")
 _OPERAND_ESCAPES = frozenset('$`"\\}')
+_VALUES = ("-", "=", "?", "+")
+"""Operators of `${...}` whose operand is a value."""
+_PLAIN_SIGNS = frozenset("_-+=,./:@%")
+"""Signs that mean the same in quotes and without them."""
 _UNARY_TESTS = frozenset("abcdefghknoprstuvwxzGLNORS")
 _ANSI_C = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
@@ -109,6 +123,10 @@ class Parser:
         """True if `shopt -s extglob` is on: `@(a|b)` is then a part of a word."""
         self.words: int = 0
         self.parts: int = 0
+        self.is_reparsed = False
+        """True in a `$(...)` within double quotes, whose text bash 5.2 parses and prints, and parses again."""
+        self.unquoted: frozenset[str] | None = None
+        """In an operand of `${...}`: the signs that mean the same there in quotes and without them."""
         self.waiting: list[HereDocument] = []
         self.truncated: list[Place] = []
 
@@ -499,17 +517,15 @@ class Parser:
         index: Word | None = None
         operator = "=" if text.startswith("=", end) else "+=" if text.startswith("+=", end) else None
         if operator is None:
-            if not text.startswith("[", end):
+            found = self.subscript(end)
+            if found is None:
                 return None
-            close = self._bracket_end(end + 1)
-            if close is None:
-                return None
-            after = self.text[close + 1 : close + 3]
+            index, end = found
+            after = self.text[end : end + 2]
             operator = "+=" if after == "+=" else "=" if after[:1] == "=" else None
             if operator is None:
                 return None
-            index = self._range(end + 1, close)
-            self.at = close + 1 + len(operator)
+            self.at = end + len(operator)
         else:
             self.at = end + len(operator)
         while self.text.startswith("\\\n", self.at):
@@ -519,6 +535,18 @@ class Parser:
         else:
             value = self._word(may_be_empty=True)
         return Assignment(name, index, operator == "+=", value, self.code.place(start, self.at))
+
+    def subscript(self, at: int) -> tuple[Word, int] | None:
+        """The word in the brackets at a position, and the position behind them; None without brackets."""
+        close = self._bracket_end(at + 1) if self.text.startswith("[", at) else None
+        return None if close is None else (self._range(at + 1, close), close + 1)
+
+    def elements(self) -> tuple[Element, ...]:
+        """Elements of a text that is a whole array literal."""
+        found = self._array()
+        if self.at < self.size:
+            self._refuse(self.at)
+        return found
 
     def _array(self) -> tuple[Element, ...]:
         """Elements of an array literal."""
@@ -775,7 +803,7 @@ class Parser:
         text, at = self.text, self.at
         following = text[at + 1 : at + 2]
         if following == "(":
-            return self._dollar_parenthesis(at)
+            return self._dollar_parenthesis(at, in_double=in_double)
         if following == "{":
             self._enter(at)
             found = self._braces(at, in_double)
@@ -799,7 +827,7 @@ class Parser:
         piece = self.code.pieces(at, at + 1)
         return Quoted(piece) if in_double else Bare(piece, "$")
 
-    def _dollar_parenthesis(self, at: int) -> Part:
+    def _dollar_parenthesis(self, at: int, *, in_double: bool) -> Part:
         """Command substitution `$(…)` or arithmetic `$((…))`."""
         if self.text.startswith("(", at + 2):
             end = self._arithmetic_end(at + 3)
@@ -807,9 +835,10 @@ class Parser:
                 self.at = end + 2
                 return self._arithmetic(at + 3, end, self.code.place(at, self.at))
         self.at += 2
-        outer, self.waiting = self.waiting, []
+        outer = self.waiting, self.is_reparsed, self.unquoted
+        self.waiting, self.is_reparsed, self.unquoted = [], self.is_reparsed or in_double, None
         body = self._list((")",), at, may_be_empty=True)
-        self.waiting = outer
+        self.waiting, self.is_reparsed, self.unquoted = outer
         self.at += 1
         return Substitution(body, self.code.place(at, self.at))
 
@@ -868,7 +897,12 @@ class Parser:
             decoded, at = _escape(text, at + 1)
             out.append(decoded)
         self.at = at + 1
-        return Quoted((Piece("".join(out), self.code.place(opened, self.at)),))
+        string, place = "".join(out), self.code.place(opened, self.at)
+        signs = self.unquoted if self.is_reparsed else None
+        if signs is not None and not all(char.isalnum() or char in signs for char in string):
+            # the printed text lacks the quotes: what they protected separates words, or is a sign or a pattern
+            return Quoted((Piece(string, place, False, (), Doubt(say.expansion_undecided(), place, loose=True)),))
+        return Quoted((Piece(string, place),))
 
     def _arithmetic(self, start: int, end: int, place: Place) -> Arithmetic:
         resume = self.at
@@ -967,7 +1001,10 @@ class Parser:
             else:
                 form = operator
                 self.at += len(operator)
+                outer, is_split = self.unquoted, not in_double and operator.lstrip(":") in _VALUES
+                self.unquoted = _PLAIN_SIGNS if is_split else _PLAIN_SIGNS | BLANKS
                 operand, second = self._operands(operator, opened, in_double=in_double)
+                self.unquoted = outer
         if form == "bad":
             self._operand("}", in_double=False, opened=opened)
         if not self._take("}"):
@@ -997,7 +1034,7 @@ class Parser:
         """The operands of an expansion's operator: `/` and `:` may have two."""
         if operator[0] != "/" and operator != ":":
             # in double quotes, single quotes are ordinary characters in `-`, `=`, `?` and `+`
-            quoted = in_double and operator.lstrip(":") in ("-", "=", "?", "+")
+            quoted = in_double and operator.lstrip(":") in _VALUES
             return self._operand("}", in_double=quoted, opened=opened), None
         stop = operator[0]
         first = self._operand(stop + "}", in_double=False, opened=opened, first=operator == "/", ternary=stop == ":")

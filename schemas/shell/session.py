@@ -336,8 +336,12 @@ class Discard(Stop):
     """An expansion failed: bash drops the whole command line and goes on with the next."""
 
 
-class ReadonlyTarget(Discard):
+class RefusedTarget(Discard):
     """An assignment to a readonly variable: a builtin fails, and of any other command bash drops the line."""
+
+
+class BadSubscript(RefusedTarget):
+    """A subscript before the first element, or an empty one: what is read is unset, and an expression goes on."""
 
 
 class ExpressionError(WordsError):

@@ -6,7 +6,16 @@ from ..fast_records import TYPE_CHECKING
 from ..message import Words, verbatim
 from .messages_compiled import say
 from .scanner import is_name
-from .session import Discard, ExhaustedError, Exit, ExpressionError, ReadonlyTarget, Session, UndecidedError
+from .session import (
+    BadSubscript,
+    Discard,
+    ExhaustedError,
+    Exit,
+    ExpressionError,
+    RefusedTarget,
+    Session,
+    UndecidedError,
+)
 from .state import Variable, joined_variable
 from .syntax import Bare, Word
 from .text import Doubt, Piece, display, hole, is_loose, lower_case, plain, string_of, unknown_text, upper_case
@@ -112,7 +121,10 @@ class Variables(Session):
             return None
         if target[1] is None:
             return found
-        item = self.element(found, target[1], self.place)
+        try:
+            item = self.element(found, target[1], self.place)
+        except BadSubscript:
+            return None
         return None if item is None else Variable(item)
 
     def resolve_reference(self, name: str) -> tuple[str, Word | None] | None:
@@ -236,11 +248,9 @@ class Variables(Session):
         """Element of a variable; None if unset."""
         text = self.text(index)
         string = string_of(text)
-        if variable.items is None:
-            return variable.value if string in ("0", "-1") else None
         if string is None:
             return unknown_text(why(text), place)
-        if variable.keyed:
+        if variable.items is not None and variable.keyed:
             return variable.items.get(string)
         try:
             return self._numbered(variable, self.evaluate(string, place), place)
@@ -252,10 +262,19 @@ class Variables(Session):
     def _numbered(self, variable: Variable, number: int, place: Place) -> Text | None:
         """Element of an array by its number; None if unset."""
         if variable.items is None:
+            self.check_subscript(number)
             return variable.value if number == 0 else None
         if any(is_loose(value) for value in variable.items.values()):
             return unknown_text(say.array_length(), place)
-        return variable.items.get(variable.index_of(number))
+        found = variable.index_of(number)
+        self.check_subscript(found)
+        return variable.items.get(found)
+
+    def check_subscript(self, number: int | str) -> None:
+        """BadSubscript for a number before the first element; under `set -e` the shell ends."""
+        if isinstance(number, int) and number < 0:
+            self.exit_on_error()
+            raise BadSubscript
 
     # Arithmetic
 
@@ -272,7 +291,10 @@ class Variables(Session):
             if index is not None:
                 variable = self.variable(name)
                 key = index if variable is not None and variable.keyed else running[0].value(index)
-            self.assign(name, plain(str(value), place), key, place=place)
+            try:
+                self.assign(name, plain(str(value), place), key, place=place)
+            except BadSubscript:
+                return  # bash reports it, and the expression has its value
 
         from .arithmetic import Evaluator
 
@@ -292,10 +314,15 @@ class Variables(Session):
             return self.unset_value(name, place)
         if variable.keyed:
             return () if variable.items is None else variable.items.get(index, ())
-        return self._numbered(variable, evaluator.value(index), place) or ()
+        try:
+            return self._numbered(variable, evaluator.value(index), place) or ()
+        except BadSubscript:
+            return ()
 
     def key(self, name: str, index: Word) -> int | str | None:
         """Element key that a subscript means; None if unknown."""
+        if not index.parts:
+            self.check_subscript(-1)
         text = self.text(index)
         string = string_of(text)
         variable = self.variable(name)
@@ -350,10 +377,10 @@ class Variables(Session):
         return target[0], named
 
     def require_writable(self, variable: Variable) -> None:
-        """ReadonlyTarget for a readonly variable; under `set -e` the shell ends."""
+        """RefusedTarget for a readonly variable; under `set -e` the shell ends."""
         if variable.readonly:
             self.exit_on_error()
-            raise ReadonlyTarget
+            raise RefusedTarget
 
     def _weigh(self, value: Text) -> None:
         """Count the size of a value against the budget; ExhaustedError if it is too long."""
@@ -366,6 +393,7 @@ class Variables(Session):
         self, name: str, old: Variable, key: int | str, value: Text, place: Place, *, append: bool
     ) -> None:
         items, key = old.entries(), old.index_of(key)
+        self.check_subscript(key)
         items[key] = (*items[key], *value) if append and key in items else value
         self.spend(len(items) // 16)
         self.state.variables[name] = old._replace(value=None, items=items, place=place, own=self.not_given or old.own)
