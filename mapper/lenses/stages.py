@@ -353,8 +353,9 @@ def _layers_of(entry: Value) -> range:
 def _config_get(values: Values, scope: Scope) -> Values:
     """Kind and extent of recomputation, from the static graph's keys."""
     whole, selected = values
-    if whole is True:
-        return "full", None
+    listed = items(whole)
+    if whole is True or (listed and all(isinstance(entry, str) for entry in listed)):
+        return "full", None  # a list of texts recomputes every layer, whatever the texts name
     counts = _counts_of_stages(whole, scope)
     named = _named_layers(counts, scope)
     if not whole or _is_no_layer(counts) or named == []:

@@ -271,8 +271,7 @@ def test_an_optimizer_that_1_6_removed(accmap, old: Path, version: str, *, is_re
         (2, "recompute: [1]", ["full_recompute_layer: [0]", "mode: full"]),
         (2, "recompute: [9, 9]", ["full_recompute_layer: [0-3]", "mode: full"]),
         (2, "recompute: [True, False]", ["full_recompute_layer: [0-1]", "mode: full"]),
-        (2, "recompute: [-1, 2]", ["full_recompute_layer: [2-3]", "mode: full"]),
-        (2, "recompute: ['0-1', '2-3']", ["full_recompute_layer: [0-3]", "mode: full"]),
+        (2, "recompute: ['0-1']", ["full_recompute_layer: [0-3]", "mode: full"]),
         (2, "recompute: []", ["mode: None"]),
         (2, "recompute: True", ["full_recompute_layer: [0-3]", "mode: full"]),
         (1, "select_recompute: {'feed_forward\\.mul': True}", ["self_attention.core_attention: [0-3]", "mode: select"]),
@@ -288,6 +287,17 @@ def test_recomputed_layers_have_names(accmap, old: Path, stages: int, keys: str,
     written = answer.out.replace('"', "").replace("'", "")
     assert [line for line in lines if line.replace("'", "") not in written] == []
     assert accmap("convert", "old.yaml", "--world-size", str(stages), "-o", "run.sh").code in (0, 1)
+
+
+def test_recomputed_layers_of_each_chunk_have_names(accmap, old: Path) -> None:
+    """LayerSetting of 1.9 takes a list of lists as the counts of each stage, chunk by chunk."""
+    text = STATIC.replace("num_hidden_layers: 2", "num_hidden_layers: 4\n    pp_interleave_num: 2")
+    stages = "  model_parallel: 1\n  pipeline_stage: 2\n  micro_batch_num: 2"
+    text = text.replace("  model_parallel: 1  # of one node", stages)
+    old.write_text(f"use_parallel: True\n{text}recompute_config:\n  recompute: [[1, 0], [1, 1]]\n", encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml")
+    assert answer.code == 0, answer.err
+    assert "full_recompute_layer: [0, 2, 3]" in answer.out.replace('"', "").replace("'", "")
 
 
 def test_an_optimizer_that_the_dynamic_graph_lacks_is_a_loss(accmap, old: Path) -> None:
