@@ -634,16 +634,37 @@ def _flags_put(values: Values, _scope: Scope) -> Written:
     return name == "float16", name == "bfloat16"
 
 
-def _accumulate_get(values: Values, _scope: Scope) -> Values:
-    """True if gradients are accumulated in float32."""
+def _in_fp32_get(values: Values, _scope: Scope) -> Values:
+    """True if a result is computed in float32: with the flag, or because everything is."""
     flag, half, brain = values
     return (bool(flag) or not (half or brain),)
 
 
-def _accumulate_put(values: Values, scope: Scope) -> Written:
-    """Switch for accumulating gradients in float32; only needed in low precision."""
+def _in_fp32_put(values: Values, scope: Scope) -> Written:
+    """Switch for computing in float32; only needed in low precision."""
     low = scope.field("precision.compute_dtype") in ("float16", "bfloat16")
     return (bool(values[0]) if low else OMIT), OMIT, OMIT
+
+
+def _head_norm_decay_get(values: Values, _scope: Scope) -> Values:
+    """True if the norms of queries and keys have weight decay; None if they have none, or there are no such norms."""
+    return (True if all(value is True for value in values) else None,)
+
+
+def _head_norm_decay_put(values: Values, _scope: Scope) -> Written:
+    """The flag for the norms of queries and keys; there is none for other parameters."""
+    return (True if values[0] is True else OMIT), OMIT
+
+
+def _decay_rules_get(values: Values, _scope: Scope) -> Values:
+    """Names of parameters with and without weight decay; None if the usual parameters have it."""
+    return ([list(items(value) or ()) for value in values] if any(values) else None,)
+
+
+def _decay_rules_put(values: Values, _scope: Scope) -> Written:
+    """Both lists of names, if they come from another file with such lists."""
+    rules = items(values[0])
+    return tuple(one or OMIT for one in rules) if rules is not None and len(rules) == 2 else (OMIT, OMIT)
 
 
 def _loss_scale_get(values: Values, _scope: Scope) -> Values:
@@ -736,7 +757,10 @@ def _norm_limit_put(values: Values, _scope: Scope) -> Written:
 NUMERIC_LENSES = {
     "dtype_flags": Lens(_flags_get, _flags_put),
     "moment_dtype": Lens(_moment_get, _moment_put),
-    "accumulate_in_fp32": Lens(_accumulate_get, _accumulate_put, ((0,),)),
+    "accumulate_in_fp32": Lens(_in_fp32_get, _in_fp32_put, ((0,),)),
+    "head_norm_decay": Lens(_head_norm_decay_get, _head_norm_decay_put, ((0,),)),
+    "decay_rules": Lens(_decay_rules_get, _decay_rules_put, ((0,),)),
+    "softmax_in_fp32": Lens(_in_fp32_get, _in_fp32_put, ((0,),)),
     "loss_scale": Lens(_loss_scale_get, _loss_scale_put, ((0, 1), (1, 2), (3,))),
     "scale_sense": Lens(_sense_get, _sense_put),
     "norm_limit": Lens(_norm_limit_get, _norm_limit_put),

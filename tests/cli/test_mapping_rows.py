@@ -65,7 +65,11 @@ PLANTED = [
         "key: softmax_compute_dtype\n      fixed: 1",
         "must have exactly one of: key, keys,",
     ),
-    ("    megatron: attention_softmax_in_fp32\n", "", "rows[0] requires megatron"),
+    (
+        "    megatron: {keys: [attention_softmax_in_fp32, fp16, bf16], lens: softmax_in_fp32}\n",
+        "",
+        "rows[0] requires megatron",
+    ),
     ("field: attention.softmax_in_fp32", "fields: []\n    field: attention.softmax_in_fp32", "one of: field, fields"),
 ]
 
