@@ -37,6 +37,7 @@ from .worker.processes import WorkerAnswer, WorkerFailure, Workers
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from ..mappings.names_compiled import FieldName
     from ..schemas.config import Config
     from ..schemas.message import Words
     from .installations import Installation, MissingVersion
@@ -53,6 +54,7 @@ OTHER_SEEDS = (7001, 7002)
 _MOST_KNOWN = 6
 """Answers that are kept, the first ones: each holds a model's weights and gradients several times."""
 _ROUNDING = comparison.Divergence("rounding", "rounding")
+_SKIPS: FieldName = "init.skip"
 _WITHOUT_ROUTES = frozenset((
     "structure", "initialisation", "clipping", "optimizer", "rates", "scales", "samples",
 ))  # fmt: skip
@@ -728,7 +730,7 @@ def _leads(
     """The settings that may cause a divergence: those of the module that differ, or all that differ."""
     worst = results.compared[-1]
     if place.direction == "initialisation" and worst.lacks_initial_values:
-        return []  # no setting makes the framework initialize these weights
+        return [entry for entry in own if entry.field == _SKIPS]  # no other setting leaves weights as the memory is
     return own or coverage.suspects(*pair.configs, place.direction, worst.disagreements())
 
 

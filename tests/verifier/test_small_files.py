@@ -11,6 +11,8 @@ import pytest
 import yaml
 
 from accmap.mapper.recipe.reading import recipe_of
+from accmap.mapper.translate.mindformers_file import mindformers_text
+from accmap.mapper.translate.translation import translate
 from accmap.mappings.tables import field_named
 from accmap.schemas.config import Config, ReadOptions
 from accmap.schemas.megatron.catalog import catalog
@@ -297,3 +299,19 @@ def test_what_a_yaml_of_a_fork_leaves_out_is_left_out(tmp_path: Path) -> None:
     assert {"--no-rope-fusion", "--moe-router-pre-softmax"} <= set(words)
     assert [config.value("world_size"), small.config.value("world_size")] == [8, 1]
     assert size.changed_fields(config, small.config) == []
+
+
+def test_more_layers_than_the_file_has_are_dense_as_its_own() -> None:
+    """The dynamic graph's class has experts that no layer uses: the leading dense layers are all layers."""
+    flags = "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --swiglu --disable-bias-linear --seq-length 64"
+    rest = "--max-position-embeddings 64 --micro-batch-size 1 --train-iters 4 --untie-embeddings-and-output-weights"
+    launch = config_of(
+        SourceText("a.sh", f"python pretrain_gpt.py {flags} {rest} --vocab-size 100"), ReadOptions(), path="a.sh"
+    )
+    text = mindformers_text(translate(launch, "mindformers", "2.1", "dynamic"))
+    config = config_of(SourceText("b.yaml", text), ReadOptions(mindformers="2.1"), path="b.yaml")
+    assert config.value("model.first_k_dense_replace") == 2
+    for layers in (3, 1):
+        small, _ = made(launch, config, {size.LAYERS: layers})
+        assert small[1].config.value("model.first_k_dense_replace") == layers
+        assert recipe_of(small[1].config).value(field_named("moe.num_experts")) is None

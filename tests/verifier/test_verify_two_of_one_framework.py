@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import pytest
 
 from accmap.cli.lean import main
 from accmap.verifier.installations import missing_modules
+
+sys.path.insert(0, str(Path(__file__).parent / "pairs"))
+from pair_files import write_pair
 
 ROOT = Path(__file__).resolve().parents[2]
 NEWEST = ROOT / ".frameworks" / "mindformers" / "2.1.0"
@@ -86,3 +90,25 @@ def test_counts_begin_with_each_step_and_padding_is_masked_alike(
     places = [word for side in "ab" for word in (f"--{side}-version", "2.1", f"--{side}-source", str(NEWEST))]
     answer = verified(capsys, str(old), str(new), *places)
     assert answer["verdict"] == "match"
+
+
+def test_weights_that_no_code_initializes_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, _config = write_pair({"family": "dense"}, tmp_path)
+    other = tmp_path / "b.sh"
+    other.write_text(script.read_text("utf-8").replace("--bf16", "--bf16 --no-initialization"), "utf-8")
+    answer = verified(capsys, str(script), str(other))
+    assert answer["verdict"] == "mismatch"
+    assert answer["first_divergence"]["module"] == "initialisation"
+    assert answer["first_divergence"]["fields"][0] == "init.skip"
+    assert largest_error(answer) == 0.0
+
+
+def test_gradients_are_added_up_in_the_buffers_of_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, _config = write_pair({"family": "dense"}, tmp_path)
+    other = tmp_path / "b.sh"
+    other.write_text(script.read_text("utf-8").replace("--bf16", "--bf16 --grad-reduce-in-bf16"), "utf-8")
+    answer = verified(capsys, str(script), str(other), "--precision", "as-written")
+    errors = {row["name"]: row["apart"] for row in answer["precision"]["errors"]}
+    buffers = {name: apart for name, apart in errors.items() if name.startswith("accumulated/")}
+    assert 0 < max(buffers.values()) < 2
+    assert {apart for name, apart in errors.items() if name not in buffers} == {0.0}

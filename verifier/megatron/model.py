@@ -149,8 +149,39 @@ class MegatronBackend:
         args = blueprint.model
         types = written_types(args) if blueprint.as_written else {}
         engine = self._device != "cpu" and has_transformer_engine()
-        config = _transformer_config(args, {**types, **blueprint.unlike, **_on_device(args, self._device, engine)})
+        own = _skipped_initialization(args)
+        chosen = {**types, **own, **blueprint.unlike, **_on_device(args, self._device, engine)}
+        config = _transformer_config(args, chosen)
         spec = _layer_specification(args, config, engine=engine)
+        self._note_stand_ins(args, config, engine=engine)
+        mtp = None
+        if args.get("mtp_num_layers"):
+            from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
+
+            mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=engine)
+        with _unfilled_memory_is_nan() if own else contextlib.nullcontext():
+            model = GPTModel(
+                config,
+                spec,
+                vocab_size=args["padded_vocab_size"],
+                max_sequence_length=args["max_position_embeddings"],
+                share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
+                position_embedding_type=args.get("position_embedding_type", "learned_absolute"),
+                rotary_percent=args.get("rotary_percent", 1.0),
+                rotary_base=args.get("rotary_base", 10000),
+                rope_scaling=bool(args.get("use_rope_scaling")),
+                seq_len_interpolation_factor=_interpolation(args),
+                mtp_block_spec=mtp,
+            )
+        if args.get("num_experts") and config.add_bias_linear and not engine:
+            copy_expert_products(model)
+            self._used.add("expert-bias")
+        if self._device == "cpu":
+            return DroppingModel(model, blueprint)
+        return MegatronModel(model.to(self._device), blueprint, self._device)
+
+    def _note_stand_ins(self, args: Mapping[str, Any], config: Any, *, engine: bool) -> None:
+        """Keep the names of the stand-ins that a model with these arguments uses."""
         self._used = self._taken & {"torch.cuda", "torch.compile", "triton"}
         if self._parses:
             self._used.add(parser.NAME)
@@ -164,30 +195,6 @@ class MegatronBackend:
             self._used.add("rope-fusion")
         if config.hidden_dropout or config.attention_dropout:
             self._used.add(DROPOUT_STAND_IN)
-        mtp = None
-        if args.get("mtp_num_layers"):
-            from megatron.core.models.gpt.gpt_layer_specs import get_gpt_mtp_block_spec
-
-            mtp = get_gpt_mtp_block_spec(config, spec, use_transformer_engine=engine)
-        model = GPTModel(
-            config,
-            spec,
-            vocab_size=args["padded_vocab_size"],
-            max_sequence_length=args["max_position_embeddings"],
-            share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
-            position_embedding_type=args.get("position_embedding_type", "learned_absolute"),
-            rotary_percent=args.get("rotary_percent", 1.0),
-            rotary_base=args.get("rotary_base", 10000),
-            rope_scaling=bool(args.get("use_rope_scaling")),
-            seq_len_interpolation_factor=_interpolation(args),
-            mtp_block_spec=mtp,
-        )
-        if args.get("num_experts") and config.add_bias_linear and not engine:
-            copy_expert_products(model)
-            self._used.add("expert-bias")
-        if self._device == "cpu":
-            return DroppingModel(model, blueprint)
-        return MegatronModel(model.to(self._device), blueprint, self._device)
 
 
 class MegatronModel:
@@ -200,6 +207,7 @@ class MegatronModel:
         self.plan = blueprint.optimizer
         self._per_token = blueprint.training.per_token
         self._documents = blueprint.documents
+        self._sums_in_fp32 = bool(blueprint.model.get("accumulate_allreduce_grads_in_fp32"))
         self._training: MegatronTraining | None = None
         model.train()
         self._optimizer: Any = None
@@ -282,6 +290,25 @@ class MegatronModel:
         training.set_loss_scale(self._scale, self._device)
         (loss * self._scale).backward()
         return parts
+
+    def accumulate(self, batches: Sequence[Tokens]) -> dict[str, Array]:
+        """Sum of the gradients in the buffers of Megatron-Core's wrapper for data parallelism, of one rank."""
+        from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+
+        settings = DistributedDataParallelConfig(grad_reduce_in_fp32=self._sums_in_fp32)
+        called = self._called
+        self.model.zero_grad(set_to_none=True)
+        self._called = wrapped = DistributedDataParallel(self.model.config, settings, called)
+        training.set_loss_scale(self._scale, self._device)
+        for batch in batches:
+            (self._loss(batch)[0] * self._scale).backward()
+        wrapped.finish_grad_sync()
+        self._called = called
+        return {
+            name: parameter.main_grad.float().cpu().numpy() / self._scale
+            for name, parameter in self._parameters().items()
+            if parameter.requires_grad
+        }
 
     def _loss(self, batch: Tokens) -> tuple[Any, dict[str, float]]:
         """Differentiable sum of all losses of a batch, and each part as a number."""
@@ -573,6 +600,22 @@ def _layer_specification(args: Mapping[str, Any], config: Any, *, engine: bool) 
                 for name in _norms(owner):
                     setattr(owner, name, ZeroCenteredNorm)
     return spec
+
+
+def _skipped_initialization(args: Mapping[str, Any]) -> dict[str, Any]:
+    """Setting that leaves the weights as the memory is: `--no-initialization`."""
+    return {"perform_initialization": False} if args.get("perform_initialization") is False else {}
+
+
+@contextlib.contextmanager
+def _unfilled_memory_is_nan() -> Iterator[None]:
+    """Context in which torch fills new memory with NaN, so that a weight that nothing initializes is seen."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def _on_device(args: Mapping[str, Any], device: str, engine: bool) -> dict[str, Any]:

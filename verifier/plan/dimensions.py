@@ -336,12 +336,13 @@ def with_settings(
 
 
 def _leading_dense_layers(config: Config, sizes: Sizes) -> dict[str, Value | Omitted]:
-    """Values for keys that count more dense layers than the small model has."""
-    layers = sizes.get(LAYERS)
+    """Values for keys that count other dense layers than the small model has, in a model that has no others."""
+    layers, whole = sizes.get(LAYERS), recipe_of(config).value(LAYERS)
     if sizes.get(EXPERTS) is not None or not isinstance(layers, int):
         return {}
+    every = whole if isinstance(whole, int) and 0 < whole < layers else layers + 1
     given = ((key, config.value(key)) for key in LEADING_DENSE_LAYERS)
-    return {key: layers for key, value in given if isinstance(value, int) and value > layers}
+    return {key: layers for key, value in given if isinstance(value, int) and value >= every}
 
 
 def _is_same_size(found: Value, wanted: Value) -> bool:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Array = Any
 
 COMPUTE: FieldName = "precision.compute_dtype"
+SUMS: FieldName = "gradient.accumulate_in_fp32"
+_BUFFERS = "accumulated/"
 ULP = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23}
 """The distance from 1 to the next number."""
 MOST = {"logits": 4.0, "gradient": 16.0}
@@ -100,6 +102,8 @@ def run_native_dtypes(
 ) -> AsWritten:
     """Rounding errors of both sides in their own types, against float32; with experts, of the first agreeing seed."""
     names = (_compute_dtype(configs[0]), _compute_dtype(configs[1]))
+    if has_differing_buffers(configs):
+        jobs = jobs[0]._replace(accumulates=True), jobs[1]._replace(accumulates=True)
     found = AsWritten(names, places=tuple(differing_types(configs, PLACES)))
     ties: list[int] = []
     for seed in _TRIES if routes else _TRIES[:1]:
@@ -172,9 +176,11 @@ def rounding_errors(
     logits = _error("logits", exact, rounded, unit, 0.0)
     shared = [key for key in exact[0].arrays if key.startswith("gradient/") and key in exact[1].arrays]
     each = [_error(key, exact, rounded, unit, _FLOOR_SHARE * total) for key in shared]
+    buffers = [key for key in exact[0].arrays if key.startswith(_BUFFERS) and key in exact[1].arrays]
+    added = [_error(key, exact, rounded, unit, _FLOOR_SHARE * total) for key in buffers]
     middle = Error("median", _median([row.a for row in each]), _median([row.b for row in each]), 0.0, agrees=True)
     middle = middle._replace(agrees=_is_similar(middle, "median"), apart=_median([row.apart for row in each]))
-    return (logits, middle, *each)
+    return (logits, middle, *each, *added)
 
 
 def _error(
@@ -224,6 +230,12 @@ def differing_types(configs: tuple[Config, Config], every: Sequence[FieldName] =
         for field, row in rows.items()
         if row.status == "different" and row.counts is not False and row.a is not None and row.b is not None
     ]
+
+
+def has_differing_buffers(configs: tuple[Config, Config]) -> bool:
+    """True if two Megatron-LM files add up gradients in buffers of different types."""
+    both = all(config.framework == "megatron" for config in configs)
+    return both and bool(differing_types(configs, (SUMS,)))
 
 
 def has_differing_places(configs: tuple[Config, Config]) -> bool:

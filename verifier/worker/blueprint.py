@@ -203,6 +203,8 @@ class Job(NamedTuple):
     """The path of a file whose weights are used; empty for those that the seed draws."""
     uneven: bool = True
     """Half of what the second micro batch of a step says does not count, so that the two are not alike."""
+    accumulates: bool = False
+    """Gradients of two micro batches are added up in the framework's own buffers, too."""
 
     def to_json(self) -> dict[str, Any]:
         """A form that JSON can carry."""

@@ -91,6 +91,15 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Accumulating(Protocol):
+    """A model whose framework adds up gradients in buffers of a type of their own."""
+
+    def accumulate(self, batches: Sequence[inputs.Tokens]) -> dict[str, Array]:
+        """The sum of the gradients of micro batches, as the buffers hold it."""
+        ...
+
+
 class Backend(Protocol):
     """One framework, ready to build models."""
 
@@ -281,6 +290,10 @@ def _train(
     gradients = model.gradients()
     arrays.update({f"gradient/{name}": array for name, array in gradients.items()})
     values["losses"] = losses
+    if job.accumulates and isinstance(model, Accumulating):
+        again = job.inputs[0]._replace(seed=job.inputs[0].seed + 1)
+        summed = model.accumulate([batches[0], _drawn_batch(model, again)])
+        arrays.update({f"accumulated/{name}": array for name, array in summed.items()})
     if job.steps > 1:
         note("steps")
         model.load(drawn)
