@@ -108,7 +108,7 @@ def _prove(
     # What is proved elsewhere is asked first, with what proved it there.
     left.sort(key=lambda row: known.get(row.fields[0], {}).get("outcome") != "proved")
     with RememberingWorkers(Limits(1500.0, 6000.0)) as workers:
-        judge = Judge(versions, folders, workers, known)
+        judge = Judge(versions, folders, workers, known, asked.row or ())
         for row in left:
             if deadline is not None and time.monotonic() > deadline:
                 print(f"{versions}: out of time before {row.fields[0]}")
@@ -133,7 +133,7 @@ def hints(versions: Versions, folder: Path) -> dict[str, dict[str, Any]]:
 def _asked(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pair", action="append", help="only this pair of versions: 0.16x1.9, 0.12x2.1-dynamic")
-    parser.add_argument("--row", action="append", help="only the row with this first field")
+    parser.add_argument("--row", action="append", help="only the row with this first field, whatever another pair said")
     parser.add_argument("--changed-since", metavar="REF", help="only rows that are others than in this commit")
     parser.add_argument("--seconds", type=float, help="begin no row after this time")
     parser.add_argument("--again", action="store_true", help="ask again what is known")

@@ -38,7 +38,9 @@ def _same(one: Value, other: Value) -> bool:
 
 def _by_type(kind: str, before: Value) -> Iterator[Value]:
     if kind == "bool":
-        yield from (True, False)
+        yield True
+        if before is not None:  # a switch that is not set is off
+            yield False
     elif kind == "dtype":
         yield from _DTYPES
     elif "|" in kind:

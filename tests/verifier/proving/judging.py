@@ -7,7 +7,7 @@ import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from candidates import candidates
-from minimal_pairs import AS_WRITTEN, CONTEXTS, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
+from minimal_pairs import AS_WRITTEN, CONTEXTS, LAYERS_OF, SEQUENCES, WRITTEN, Bench, NotWrittenError, Written
 from recording import CLOSER, DEFECTS
 
 from accmap.cli.commands.verify import findings_of
@@ -16,12 +16,12 @@ from accmap.mapper.recipe.reading import recipe_of
 from accmap.mapper.recipe.vocabulary import COMPUTED, vocabulary
 from accmap.mappings.tables import rows_of
 from accmap.schemas.source import SourceText
-from accmap.verifier.plan.dimensions import SEQUENCE
+from accmap.verifier.plan.dimensions import LAYERS, SEQUENCE
 from accmap.verifier.verdict.coverage import Findings, undecided_fields
 from accmap.verifier.verify import Options, verify
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from minimal_pairs import Versions
     from remembering import RememberingWorkers
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from accmap.verifier.verification import Stage, Verification
 
 ORIGINS: tuple[Framework, ...] = ("megatron", "mindformers")
-_ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "proved")
+_ORDER = ("nothing-to-set", "no-value", "unwritten", "not-run", "unseen", "untyped", "proved")
 _LOSES = ("unsupported", "one-way")
 _LATER = (
     "optimizer.",
@@ -109,13 +109,16 @@ class Judge:
         sources: Mapping[str, str],
         workers: RememberingWorkers,
         hints: Mapping[str, Mapping[str, Any]],
+        named: Collection[str] = (),
     ) -> None:
         self._hints = hints
         """What another pair of versions said of a field, which is tried first."""
+        self._named = named
+        """The first fields of rows that are asked whatever another pair said."""
         self.bench = Bench(versions)
         self._options = Options(sources=sources, explains=False)
         self._workers = workers
-        self._known: dict[tuple[str, str, str, int, bool, bool], tuple[str, float | None, str]] = {}
+        self._known: dict[tuple[str, str, str, str, bool, bool], tuple[str, float | None, str]] = {}
 
     def row(self, row: Row) -> list[Tried]:
         """The best of what was tried, for every field of the row that changes numbers."""
@@ -128,7 +131,7 @@ class Judge:
             if tried.outcome == "proved":
                 return tried
         settable = any(self.bench.settable(row, origin) for origin in ORIGINS)
-        if hint is not None and hint["outcome"] != "proved" and field in CLOSER:
+        if hint is not None and hint["outcome"] != "proved" and field in CLOSER and row.fields[0] not in self._named:
             return Tried("unseen" if settable else "nothing-to-set", field)  # it is the field, not the versions
         best, lost = Tried("no-value" if settable else "nothing-to-set", field), 0
         for tried in self._all(row, field):
@@ -169,7 +172,7 @@ class Judge:
             tried = self._value(Tried("unwritten", field, value, context, origin), base)
             if tried is not None:
                 yield tried
-                unseen += tried.outcome == "unseen"
+                unseen += tried.outcome in ("unseen", "untyped")
                 if tried.outcome in ("proved", "fails") or unseen == (_MOST_UNSEEN if _shows(field) else 1):
                     return
 
@@ -281,6 +284,8 @@ class Judge:
         if tried.field not in AS_WRITTEN:
             return tried._replace(outcome="unseen")
         sides = [(base.origin, changed.origin), *([(base.converted, changed.converted)] if tried.carried else [])]
+        if any(config.dialect == "dynamic" for pair in sides for config in pair):
+            return tried._replace(outcome="untyped")  # verify runs the dynamic graph in float32 alone
         moved = [self._moved(tried.field, pair) for pair in sides]
         if not all(moved) or self._moved(tried.field, (base.origin, base.origin)):
             return tried._replace(outcome="unseen", said=f"moved by {moved} ulp")
@@ -288,7 +293,7 @@ class Judge:
 
     def _moved(self, field: str, pair: tuple[Config, Config]) -> float:
         """In ulp, how far the logits or a gradient are from each other in the types of two files of one framework."""
-        options = self._options._replace(stage="local-norm", precision="as-written")
+        options = self._options._replace(stage="local-norm", precision="as-written", sizes=_sizes_of(field))
         found = verify(*pair, Findings(), options, workers=self._workers)
         errors = () if found.typed is None or found.typed.failures else found.typed.errors
         return max((row.apart for row in errors), default=0.0)
@@ -308,8 +313,9 @@ class Judge:
             # Another field of the other side may hold what it comes to.
             apart = Written(base.origin, changed.converted, base.translation)
             other, parts, why = self._verdict(tried.field, apart.pair)
-            outcome = "proved" if other == "mismatch" else "unseen"
-            return tried._replace(outcome=outcome, agrees=agrees, parts=parts, said=why, carried=other == "mismatch")
+            if other != "mismatch":
+                return self._rounded(tried._replace(agrees=agrees, parts=parts), base, changed)
+            return tried._replace(outcome="proved", agrees=agrees, parts=parts, said=why, carried=True)
         # What differs whatever the value is the context's, not the row's.
         whatever = verdict == "not-verifiable" or self._verdict(tried.field, base.pair)[0] == "mismatch"
         return tried._replace(
@@ -326,11 +332,10 @@ class Judge:
         return self._verdict(field, pair)
 
     def _verdict(self, field: str, pair: tuple[Config, Config], stage: Stage = "all") -> tuple[str, float | None, str]:
-        length = next((length for begin, length in SEQUENCES.items() if field.startswith(begin)), 0)
+        sizes = _sizes_of(field)
         typed = field in AS_WRITTEN
-        key = (_said(pair[0]), _said(pair[1]), stage, length, typed, field.startswith("init."))
+        key = (_said(pair[0]), _said(pair[1]), stage, str(sizes), typed, field.startswith("init."))
         if key not in self._known:
-            sizes = {SEQUENCE: length} if length else {}
             # Where models part is needed only to know whether it hangs on what a file leaves open.
             self._workers.traces = bool(undecided_fields(*pair))
             options = self._options._replace(stage=stage, sizes=sizes, precision="as-written" if typed else "float32")
@@ -341,6 +346,13 @@ class Judge:
                 verdict, why = ("mismatch" if apart else "match"), ", ".join(apart)
             self._known[key] = (verdict, _largest(found), why[:300])
         return self._known[key]
+
+
+def _sizes_of(field: str) -> dict[str, int]:
+    """Sizes at which a field shows, in place of the small models' own."""
+    length = next((length for begin, length in SEQUENCES.items() if field.startswith(begin)), 0)
+    layers = LAYERS_OF.get(field, 0)
+    return {name: size for name, size in ((SEQUENCE, length), (LAYERS, layers)) if size}
 
 
 def _lost(written: Written) -> set[str]:

@@ -35,6 +35,8 @@ TABLE: dict[str, Any] = load_table(Path(__file__).with_name("contexts.yaml").rea
 CONTEXTS: dict[str, dict[FieldName, Value]] = TABLE["contexts"]
 SEQUENCES: dict[str, int] = TABLE["sequences"]
 """How fields begin that show in longer samples than the small models' own, and how long those are."""
+LAYERS_OF: dict[str, int] = TABLE["layers"]
+"""Fields that show in more layers than the small models have, and how many those are."""
 WRITTEN: dict[str, dict[SideName, dict[str, Value]]] = TABLE["written"]
 """Fields that no lens writes by themselves, with the arguments or keys, by side of a row, that change them."""
 SHOWN_IN: dict[str, list[str]] = TABLE["shown_in"]

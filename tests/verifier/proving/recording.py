@@ -172,7 +172,7 @@ def outcome(entry: dict[str, Any]) -> str:
     return next(
         (
             word
-            for word in ("ask", "fails", "defect", "not-run", "unseen", "unwritten", "no-value", "proved")
+            for word in ("ask", "fails", "defect", "not-run", "untyped", "unseen", "unwritten", "no-value", "proved")
             if word in said
         ),
         "nothing-to-set",
