@@ -8,7 +8,6 @@ to stderr.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...evidence.answers_compiled import dump_compare_json, dump_tensor_json
@@ -24,6 +23,7 @@ from ...evidence.dump.compare_verdict import (
 )
 from ...evidence.dump.messages_compiled import say
 from ...evidence.dump.overflow import output_is_constant
+from ...evidence.threads import map_in_threads
 from ...schemas.border.file_output import deliver, standing_already
 from ...schemas.border.text_output import csv_text, json_text
 from ...schemas.diagnostic import UnreadableError, diagnose
@@ -194,9 +194,8 @@ def _compare_places(
         jobs = max(1, chosen.jobs // together)
         return compare_trees(*trees, mapping=names, judge=judge, jobs=jobs, progress=report_progress)
 
-    with ThreadPoolExecutor(together) as pool:
-        for at in range(0, len(pairs), together):
-            yield from pool.map(compare_pair, pairs[at : at + together])
+    for at in range(0, len(pairs), together):
+        yield from map_in_threads(compare_pair, pairs[at : at + together], together)
 
 
 def _require_dump(name: str) -> None:

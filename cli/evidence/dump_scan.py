@@ -7,11 +7,11 @@ cannot be used.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from ...evidence.answers_compiled import dump_scanned_json
 from ...evidence.dump.messages_compiled import say as told
+from ...evidence.threads import map_in_threads
 from ...schemas.border.file_output import deliver
 from ...schemas.border.text_output import json_text
 from ...schemas.diagnostic import UnreadableError, diagnose
@@ -71,8 +71,7 @@ def _scan_ranks(name: str, step: int | None, rank: int | None, jobs: int | None)
     def look(place: Place) -> Scan:
         return scan(read_tree(place))
 
-    with ThreadPoolExecutor(jobs or os.cpu_count()) as pool:
-        return list(pool.map(look, places))
+    return map_in_threads(look, places, jobs or os.cpu_count())
 
 
 def _unreadable_parts(scans: Sequence[Scan]) -> list[Unseen]:

@@ -19,9 +19,7 @@ import re
 import shlex
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, cast
 
 from ...evidence.data.check import plan_of as data_plan_of
@@ -53,6 +51,7 @@ from ...evidence.playbook.plan import (
     stands,
     with_exit_code,
 )
+from ...evidence.threads import map_in_threads
 from ...mapper.align.ladder import PLACEHOLDER
 from ...mapper.recipe.reading import recipe_of
 from ...schemas.border.file_input import read_json, read_regular, read_text
@@ -336,37 +335,44 @@ def _prepare(plan: Plan, by_framework: dict[str, Config], source: Config, made: 
     def with_absolute_paths(words: Sequence[str]) -> tuple[str, ...]:
         return tuple(absolute.get(word, word) for word in words)
 
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(_accmap, map(with_absolute_paths, commands), repeat(made)))
-        printing = [entry for stage in plan.stages for entry in stage.writes]
-        printed = pool.map(_accmap, (words for _, words in printing), repeat(made))
-        for (file, _), text in zip(printing, printed, strict=True):
-            path = os.path.join(made, file)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            write_text(path, text, force=True)
+    def run_there(words: Sequence[str]) -> str:
+        return _accmap(words, made)
+
+    map_in_threads(run_there, map(with_absolute_paths, commands), os.cpu_count())
+    printing = [entry for stage in plan.stages for entry in stage.writes]
+    printed = map_in_threads(run_there, (words for _, words in printing), os.cpu_count())
+    for (file, _), text in zip(printing, printed, strict=True):
+        path = os.path.join(made, file)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        write_text(path, text, force=True)
 
 
 def _accmap(words: Sequence[str], folder: str) -> str:
     """The output of an accmap command run in a folder; UsageError if it could not run."""
     os.makedirs(os.path.join(folder, "configuration"), exist_ok=True)
+    code, answer, said = run_apart(words, folder)
+    if code not in (FINE, BAD):
+        command, said = " ".join(words), said.strip() or answer.strip()
+        raise UsageError(usage.accmap_ended_with_exit_code(command=command, returncode=code, said=said))
+    return answer
+
+
+def run_apart(words: Sequence[str], folder: str) -> tuple[int, str, str]:
+    """The exit code, the output and the messages of an accmap command in a process of its own."""
     done = subprocess.run(
         module_command("accmap", *words), cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False
     )
-    if done.returncode not in (FINE, BAD):
-        said = done.stderr.strip() or done.stdout.strip()
-        command = " ".join(words)
-        raise UsageError(usage.accmap_ended_with_exit_code(command=command, returncode=done.returncode, said=said))
-    return done.stdout
+    return done.returncode, done.stdout, done.stderr
 
 
 def _texts(folder: str) -> dict[str, str]:
-    """Texts of all files in a folder, by path."""
+    """Texts of all files in a folder, by path, in an order that the file system does not decide."""
     found: dict[str, str] = {}
     for root, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(root, name)
             found[os.path.relpath(path, folder)] = read_regular(path).decode("utf-8")
-    return found
+    return dict(sorted(found.items()))
 
 
 _FINDING = re.compile(r"\b[A-Z]{3}\d{3}\b")
@@ -383,10 +389,11 @@ def run_status(args: PlaybookStatusArgs) -> int:
     """Print where the directory stands; 1 where a check failed or its files are unusable."""
     directory = args.files[0]
     plan = plan_in(directory)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        standings = list(
-            pool.map(judge, check_states(plan, directory, args.lang), repeat(directory), repeat(args.lang))
-        )
+
+    def judge_there(state: CheckState) -> CheckState:
+        return judge(state, directory, args.lang)
+
+    standings = map_in_threads(judge_there, check_states(plan, directory, args.lang), os.cpu_count())
     if args.format == "json":
         emit(json_text(standings_json(directory, standings, args.lang)))
     else:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .linter import Report
     from .settings import Settings
 
+    Given: TypeAlias = tuple[Settings, bool, bool, Language | None]
+    """What each share is linted with: the settings, and what the answers contain."""
     Answer: TypeAlias = tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]
     """A report, notes on what was read, and the names of the files."""
 
@@ -40,25 +42,14 @@ def spread(
     What the processes read counts as read here. Where JSON of the findings alone is wanted, each process writes its
     own `ahead`, in that language, and keeps the texts of its files to itself.
     """
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-    from functools import partial
-    from multiprocessing import get_context
-
     groups = named_groups(files, settings)
     if len(groups) < 2 or "-" in files:
         return None
-    work = partial(_some, settings, with_subjects, is_noting(), ahead)
+    given = (settings, with_subjects, is_noting(), ahead)
     # The first group is read here: what that loads, the processes that are split off have.
-    answers = work(groups[:1])
-    # A pool of multiprocessing would wait for ever for the answer of a process that the system has ended.
-    with ProcessPoolExecutor(min(jobs, len(groups)), get_context(), _begin) as pool:
-        try:
-            for some in pool.map(work, shares(groups[1:], jobs)):
-                answers += some
-                report_progress(len(answers), len(groups), groups[len(answers) - 1][0])
-        except BrokenProcessPool:
-            raise UsageError(say.lint_worker_lost(jobs=jobs)) from None
+    answers = _some(*given, groups[:1])
+    for some in _in_processes(given, list(shares(groups[1:], jobs)), jobs, len(groups)):
+        answers += some
     for _, noted, names in answers:
         add_notes(noted)
         for name in names:
@@ -103,6 +94,79 @@ def shares(groups: Sequence[tuple[str, ...]], jobs: int) -> Iterator[Sequence[tu
         few = max(1, min(_MOST_AT_ONCE, (len(groups) - at) // (jobs * 3)))
         yield groups[at : at + few]
         at += few
+
+
+def _in_processes(
+    given: Given, waiting: Sequence[Sequence[tuple[str, ...]]], jobs: int, total: int
+) -> list[list[Answer]]:
+    """The answers to each share, in order; a process takes the next share when it has answered.
+
+    A pool waits for ever for a process that the system has ended, or for a thread that memory was too short for.
+    """
+    from multiprocessing import get_context
+    from multiprocessing.connection import wait
+
+    found: dict[int, list[Answer]] = {}
+    running: dict[Any, Any] = {}
+    left = iter(enumerate(waiting))
+    context, done = get_context(), 1
+    try:
+        for _ in range(min(jobs, len(waiting))):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(theirs, given), daemon=True)
+            process.start()
+            theirs.close()
+            running[ours] = process
+            ours.send(next(left))
+        while running:
+            answered: list[Any] = wait(list(running))
+            for ready in answered:
+                number, answers = _receive(ready, jobs)
+                found[number] = answers
+                done += len(answers)
+                report_progress(done, total, waiting[number][-1][0])
+                following = next(left, None)
+                ready.send(following)
+                if following is None:
+                    running.pop(ready).join()
+    finally:
+        for process in running.values():
+            process.terminate()
+            process.join()
+    return [found[number] for number in range(len(waiting))]
+
+
+def _receive(connection: Any, jobs: int) -> tuple[int, list[Answer]]:
+    """The answer of a process; its error is raised here, with the place in that process as its cause."""
+    try:
+        answer = connection.recv()
+    except (EOFError, OSError):
+        raise UsageError(say.lint_worker_lost(jobs=jobs)) from None
+    if isinstance(answer[0], BaseException):
+        raise answer[0] from RuntimeError(answer[1])
+    return answer
+
+
+def _serve(connection: Any, given: Given) -> None:
+    """Lint one share after the other in a process of its own, until there is none or nobody asks."""
+    _begin()
+    try:
+        while (share := connection.recv()) is not None:
+            connection.send(_answer(given, *share))
+    except (EOFError, OSError):
+        return
+
+
+def _answer(
+    given: Given, number: int, groups: Sequence[tuple[str, ...]]
+) -> tuple[int, list[Answer]] | tuple[Exception, str]:
+    """The number of a share with its answers, or an error with its place."""
+    try:
+        return number, _some(*given, groups)
+    except Exception as error:  # noqa: BLE001 - raised by whoever asked
+        from traceback import format_exc
+
+        return error.with_traceback(None), format_exc()
 
 
 def _begin() -> None:

@@ -25,11 +25,11 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
+from ..threads import map_in_threads
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_names import (
     FUSED_NORM_LINEAR,
@@ -453,7 +453,7 @@ class _Work:
 
     def __init__(self, judge: Judge, jobs: int, progress: Callable[[int, int, str], None], units: int) -> None:
         self._judge = judge
-        self._pool = ThreadPoolExecutor(jobs) if jobs > 1 else None
+        self._jobs = jobs
         self._progress = progress
         self._units = units
         self._batch: list[Task] = []
@@ -469,18 +469,14 @@ class _Work:
 
     def results(self) -> dict[int, list[TensorResult]]:
         """All results after the last batch, by unit number."""
-        try:
-            self._run()
-        finally:
-            if self._pool is not None:
-                self._pool.shutdown()
+        self._run()
         return self._found
 
     def _run(self) -> None:
-        """Run the queued batch, in the process pool if files must be read."""
+        """Run the queued batch, in several threads if files must be read."""
         # Only elements take the time that a thread costs.
-        alone = self._pool is None or not any(task.a.path and task.b.path for task in self._batch)
-        answers = map(self._one, self._batch) if alone or self._pool is None else self._pool.map(self._one, self._batch)
+        together = self._jobs if any(task.a.path and task.b.path for task in self._batch) else 1
+        answers = map_in_threads(self._one, self._batch, together)
         for task, answer in zip(self._batch, answers, strict=True):
             self._found.setdefault(task.unit, []).append(answer)
         self._batch.clear()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -24,6 +23,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.huggingface.model_config import FILE
 from ...schemas.shared_words import join_words
 from ...schemas.versions import number_of
+from ..threads import map_in_threads
 from .huggingface_files import INDEX, huggingface_units, index_text, safetensors_shards
 from .megatron_dist import distributed_states, distributed_units
 from .megatron_optimizer import (
@@ -297,8 +297,7 @@ def _write_files(request: Request, plan: Plan, writer: Writer, progress: Report)
         return write_units(writer, _own_tasks(request, plan), request.workers, progress)
     if request.finish:
         # Reading and summing leave the interpreter free.
-        with ThreadPoolExecutor(request.workers) as pool:
-            kept = list(zip(tasks, pool.map(writer.keep, tasks), strict=True))
+        kept = list(zip(tasks, map_in_threads(writer.keep, tasks, request.workers), strict=True))
         absent = [unit.path for unit, written in kept if written is None]
         if absent:
             said = say.not_finished(count=len(absent), files=len(tasks), path=request.output, names=list_names(absent))

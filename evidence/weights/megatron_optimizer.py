@@ -253,6 +253,12 @@ def resumed_run(
 
 def _check_form(config: Config, path: str, *, is_numbered: bool, has_expert_optimizer: bool) -> None:
     """RefusedError if the run stores its optimizer's state in a form that is not written here."""
+    # Only the numbered form depends on the groups of parameters.
+    others = (*OTHER_OPTIMIZER_FORMS, *(OTHER_PARAMETER_GROUPS if is_numbered else ()))
+    for name in (OPTIMIZER_NAME, DISTRIBUTED_OPTIMIZER, LAYERS_OF, "bf16", "fp16", *others):
+        setting = config.settings.get(name)
+        if setting is not None and not setting.decided:
+            _refuse(path, say.adam_undecided(argument=setting.flag or f"--{name.replace('_', '-')}"))
     optimizer = config.value(OPTIMIZER_NAME)
     if optimizer not in (None, "adam"):
         _refuse(path, say.adam_argument(argument=f"--{OPTIMIZER_NAME} {optimizer}"))
@@ -260,8 +266,7 @@ def _check_form(config: Config, path: str, *, is_numbered: bool, has_expert_opti
         _refuse(path, say.adam_distributed_torch())
     if is_numbered and has_expert_optimizer:
         _refuse(path, say.adam_experts_torch())
-    # Only the numbered form depends on the groups of parameters.
-    for name in (*OTHER_OPTIMIZER_FORMS, *(OTHER_PARAMETER_GROUPS if is_numbered else ())):
+    for name in others:
         if config.value(name) not in (None, False):
             _refuse(path, say.adam_argument(argument=f"--{name.replace('_', '-')}"))
 

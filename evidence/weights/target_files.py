@@ -24,6 +24,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.installation import install_command
 from ...schemas.message import verbatim
 from ..bounded_files import Budget, members, parse_json
+from ..threads import start_thread, wait_for
 from .messages_compiled import say
 from .tensor_files import header_bytes, shard_content, tensor, write_archive
 from .weight import FLOATS, Computed, RefusedError, not_finite, problem, raise_garbled, raise_unreadable
@@ -88,6 +89,8 @@ def _new_digest(name: str) -> Any:
 
 _Made = TypeVar("_Made")
 _WAITING = 4
+_LOOK = 0.2
+"""Seconds after which a reader looks whether the thread still runs."""
 
 
 class Ahead(Generic[_Made]):
@@ -99,7 +102,7 @@ class Ahead(Generic[_Made]):
 
     def __init__(self, source: Iterator[_Made], large: Callable[[_Made], bool]) -> None:
         from queue import SimpleQueue
-        from threading import Semaphore, Thread
+        from threading import Semaphore
 
         self._source = source
         self._large = large
@@ -108,16 +111,16 @@ class Ahead(Generic[_Made]):
         self._taken = 0
         """The room of what was handed out last and is being put away."""
         self._stopped = False
-        self._thread = Thread(target=self._work, daemon=True)
+        self._is_running: Callable[[], bool] = lambda: False
 
     def __enter__(self) -> Ahead[_Made]:
-        self._thread.start()
+        self._is_running = start_thread(self._work)
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         self._stopped = True
         self._room.release(_WAITING + 1)
-        self._thread.join()
+        wait_for(self._is_running)
 
     def __iter__(self) -> Ahead[_Made]:
         return self
@@ -126,11 +129,23 @@ class Ahead(Generic[_Made]):
         if self._taken:
             self._room.release(self._taken)
             self._taken = 0
-        made = self._made.get()
+        made = self._next_made()
         if isinstance(made, BaseException):
             raise made
         self._taken = made[1]
         return made[0]
+
+    def _next_made(self) -> tuple[_Made, int] | BaseException:
+        """What was made first; MemoryError if the thread has ended before it made anything further."""
+        from queue import Empty
+
+        while True:
+            ran = self._is_running()
+            try:
+                return self._made.get(timeout=_LOOK if ran else 0)
+            except Empty:
+                if not ran:
+                    raise MemoryError from None
 
     def _work(self) -> None:
         """Compute values in advance in a thread, within a limit; an error is passed on to the reader."""
@@ -543,8 +558,8 @@ def _work(writer: Writer, units: Sequence[Unit], connection: Any, counts: Any, n
             written = writer.write(unit, progress)
             connection.send((written, writer.entry(unit.path)))
         connection.send(())
-    except (UnreadableError, RefusedError, OSError) as error:
-        connection.send(error)
+    except (UnreadableError, RefusedError, OSError, MemoryError) as error:
+        connection.send(error.with_traceback(None))
 
 
 _RECORD = ".finished.json"

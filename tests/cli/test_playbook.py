@@ -135,6 +135,23 @@ def test_nothing_is_overwritten_unasked(accmap, book: Path) -> None:
     assert plan["mindformers"] == "configuration/example.yaml"
 
 
+def test_the_file_system_does_not_decide_the_order_of_a_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import os
+
+    from accmap.cli.evidence.playbook import _texts
+
+    for name in ("b/x.sh", "a/x.sh", "c/x.sh", "a/w.sh"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("1")
+    orders = [list(_texts(str(tmp_path)))]
+    walked = list(os.walk(tmp_path))
+    monkeypatch.setattr(
+        os, "walk", lambda _folder: reversed([(root, dirs, names[::-1]) for root, dirs, names in walked])
+    )
+    orders.append(list(_texts(str(tmp_path))))
+    assert orders[0] == orders[1]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -224,6 +224,9 @@ def test_state_for_megatron_in_every_layout_and_back(accmap: Callable[..., Any],
         ({"optimizer": "sgd"}, ("--ckpt-format", "torch_dist"), "--optimizer sgd"),
         ({"decoupled-lr": 0.1}, ("--ckpt-format", "torch_dist"), "--decoupled-lr"),
         ({"train-iters": None}, (), "train_iters"),
+        ({"optimizer": "$OPTIMIZER"}, ("--ckpt-format", "torch_dist"), "the argument --optimizer"),
+        ({"embedding-init-method-std": "$STD"}, (), "the argument --embedding-init-method-std"),
+        ({"transformer-impl": "$IMPLEMENTATION"}, (), "the argument --transformer-impl"),
     ],
 )
 def test_why_state_is_not_written_for_megatron(
