@@ -341,22 +341,31 @@ class _Declaration:
             self.flags.update([sign + letter for letter in string[1:]])
             return
         text = display(field.text())
-        end = after = name_end(text, 0)
-        index: Word | None = None
-        if end and text.startswith("[", end):
-            index, after = Parser(Code(self.place.source, field.text(), self.place)).subscript(end) or (None, end)
-        operator = "=" if text.startswith("=", after) else "+=" if text.startswith("+=", after) else ""
-        if end and operator:
-            value = Word((Quoted(cut(field.text(), after + len(operator), len(text))),), self.place)
-            self.one(text[:end], Assignment(text[:end], index, operator == "+=", value, self.place))
-        elif is_name(text) or (index is not None and after == len(text)):
-            self.one(text[:end] or text, None)
+        name, assignment = self._declared(field.text(), text)
+        if name:
+            self.one(name, assignment)
         elif self._names_no_variable():
             return
         elif string is None:
             self.shell.note(say.effect_unknown(text=text), self.place)
         elif not _is_identifier(string.partition("=")[0].removesuffix("+")):
             self.status = 1
+
+    def _declared(self, text: Text, string: str) -> tuple[str, Assignment | None]:
+        """The variable that a word names, and the assignment to it or to an element; an empty name for other words."""
+        end = after = name_end(string, 0)
+        if not end:
+            return (string, None) if is_name(string) else ("", None)
+        index: Word | None = None
+        if string.startswith("[", end):
+            index, after = Parser(Code(self.place.source, text, self.place)).subscript(end) or (None, end)
+        operator = next((one for one in ("=", "+=") if string.startswith(one, after)), "")
+        if operator:
+            value = Word((Quoted(cut(text, after + len(operator), len(string))),), self.place)
+            return string[:end], Assignment(string[:end], index, operator == "+=", value, self.place)
+        if after < len(string):
+            return (string, None) if is_name(string) else ("", None)
+        return string[:end], None
 
     def one(self, name: str, assignment: Assignment | None) -> None:
         """Declare a variable with its value, unless bash refuses it."""

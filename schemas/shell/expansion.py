@@ -48,11 +48,10 @@ _Char: TypeAlias = "tuple[str, Piece | Part]"
 
 def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Sequence[Part]]:
     """Words produced by brace expansion."""
-    quoted = [part for part in parts if isinstance(part, Double)]
-    if quoted and _is_brace_list("".join([_inner_quotes(part) for part in quoted])):
-        place = quoted[0].place
-        return [(Quoted((Piece(place.snippet(), place, doubt=Doubt(say.expansion_undecided(), place, loose=True)),)),)]
-    if not any(isinstance(part, Bare) and "{" in part.string and part.string != "{}" for part in parts):
+    undecided = _undecided_braces(parts)
+    if undecided is not None:
+        return [(undecided,)]
+    if not _has_braces(parts):
         return [parts]
     flat: list[_Char] = []
     for part in parts:
@@ -70,6 +69,10 @@ def alternatives(parts: Sequence[Part], spend: Callable[[int], None]) -> list[Se
     return [_assemble_parts(one) for one in found if one]
 
 
+def _has_braces(parts: Sequence[Part]) -> bool:
+    return any(isinstance(part, Bare) and "{" in part.string and part.string != "{}" for part in parts)
+
+
 def _inner_quotes(part: Double) -> str:
     """Characters of the double quotes within double quotes, where bash looks for braces as if nothing quoted them."""
     found: list[str] = []
@@ -85,8 +88,14 @@ def _inner_quotes(part: Double) -> str:
     return "".join(found)
 
 
-def _is_brace_list(text: str) -> bool:
-    return "{" in text and "}" in text and ("," in text or ".." in text)
+def _undecided_braces(parts: Sequence[Part]) -> Quoted | None:
+    """What stands for a word whose braces are in double quotes within double quotes; None for other words."""
+    quoted = [part for part in parts if isinstance(part, Double)]
+    text = "".join([_inner_quotes(part) for part in quoted])
+    if not ("{" in text and "}" in text and ("," in text or ".." in text)):
+        return None
+    place = quoted[0].place
+    return Quoted((Piece(place.snippet(), place, doubt=Doubt(say.expansion_undecided(), place, loose=True)),))
 
 
 def _expand_braces(flat: list[_Char], spend: Callable[[int], None], depth: int) -> list[list[_Char]]:
@@ -922,11 +931,9 @@ class Expander(Variables):
     def _form_value(self, part: Parameter, name: str, index: Word | None, *, quoted: bool) -> Text:
         """Value of a parameter with an operator such as `:-`, `=` or a length."""
         place, form = part.place, part.form
-        if form == "length" and index is not None and (variable := self.variable(name)) is not None:
-            self.element(variable, index, place)  # of a bad subscript there is no length: bash drops the line
-        value = self._scalar(name, index, place)
         if form == "length":
-            return _length_text(self.unset_value(name, place) if value is None else value, place)
+            return self._length(name, index, place)
+        value = self._scalar(name, index, place)
         if form in _DEFAULTING:
             taken = self._takes_operand(form, value)
             if taken is None:
@@ -941,6 +948,15 @@ class Expander(Variables):
             return found
         # Of an unset variable bash makes nothing: neither quotes (`@Q`) nor a replacement (`/*/x`).
         return self._transform(part, value) if value is not None else self.unset_value(name, place)
+
+    def _length(self, name: str, index: Word | None, place: Place) -> Text:
+        """Length of a variable or element; of a bad subscript there is none, and bash drops the line."""
+        variable = None if index is None else self.variable(name)
+        if variable is None or index is None:
+            value = self._scalar(name, index, place)
+        else:
+            value = self.element(variable, index, place)
+        return _length_text(self.unset_value(name, place) if value is None else value, place)
 
     def _transform(self, part: Parameter, value: Text) -> Text:
         """`${X#p}`, `${X/p/r}`, `${X:1:2}`, `${X^^}`, `${X@Q}` of one value."""

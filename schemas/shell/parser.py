@@ -1001,8 +1001,7 @@ class Parser:
             else:
                 form = operator
                 self.at += len(operator)
-                outer, is_split = self.unquoted, not in_double and operator.lstrip(":") in _VALUES
-                self.unquoted = _PLAIN_SIGNS if is_split else _PLAIN_SIGNS | BLANKS
+                outer, self.unquoted = self.unquoted, _unquoted_signs(operator, in_double=in_double)
                 operand, second = self._operands(operator, opened, in_double=in_double)
                 self.unquoted = outer
         if form == "bad":
@@ -1267,6 +1266,11 @@ _COMPOUNDS = {
     "function": Parser._function,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     "coproc": Parser._coproc,  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
 }
+
+
+def _unquoted_signs(operator: str, *, in_double: bool) -> frozenset[str]:
+    """Signs that need no quotes in an operand: blanks separate words only in a value outside of double quotes."""
+    return _PLAIN_SIGNS if operator.lstrip(":") in _VALUES and not in_double else _PLAIN_SIGNS | BLANKS
 
 
 def _operator(text: str, at: int) -> str:
