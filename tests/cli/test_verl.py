@@ -86,6 +86,55 @@ def test_what_its_code_makes_of_the_keys(accmap: Accmap, more: str, values: dict
     assert problems[0]["name"] == "post-training"
 
 
+AWARE = f"{ACTOR}optim.use_precision_aware_optimizer=True {ACTOR}optim.main_grads_dtype="
+
+
+@pytest.mark.parametrize(
+    ("more", "values"),
+    [
+        (
+            "",
+            {
+                "data_parallel_size": 4, "global_batch_size": 256, "micro_batch_size": 2, "main_grads_dtype": "float32",
+                "accumulate_allreduce_grads_in_fp32": True, "use_precision_aware_optimizer": False,
+                "moe_router_load_balancing_type": "none", "calculate_per_token_loss": False,
+            },
+        ),
+        (
+            f"{AWARE}bf16",
+            {
+                "accumulate_allreduce_grads_in_fp32": False, "use_precision_aware_optimizer": True,
+                "main_grads_dtype": "bfloat16", "exp_avg_dtype": "float32",
+            },
+        ),
+        (f"{AWARE}fp32", {"accumulate_allreduce_grads_in_fp32": True, "main_grads_dtype": "float32"}),
+        (
+            f"{AWARE}bf16 +{ACTOR}optim.override_optimizer_config.main_grads_dtype=float32",
+            {"main_grads_dtype": "float32"},
+        ),
+        (f"{ACTOR}megatron.vanilla_mbridge=True", {"moe_router_load_balancing_type": None}),
+        (f"{ACTOR}megatron.dynamic_context_parallel=True", {"calculate_per_token_loss": True}),
+        # The trainer fills 320 samples up to two updates of 256.
+        ("data.train_batch_size=80 trainer.total_training_steps=30", {"train_iters": 60}),
+        ("trainer.total_training_steps=30 trainer.v1.trainer_mode=separate_async", {"train_iters": None}),
+    ],
+)  # fmt: skip
+def test_what_the_code_of_0_9_makes_of_the_keys(accmap: Accmap, more: str, values: dict[str, object]) -> None:
+    words = ("show", "run.sh", "--megatron", "verl-0.9", "--format", "json")
+    answer = json.loads(accmap(*words, files={"run.sh": WORDS + more + "\n"}).out)
+    assert (answer["dialect"], answer["framework_version"]) == ("verl-0.9", "0.18")
+    found = {entry["key"]: entry["value"] for entry in answer["values"]}
+    assert {key: found[key] for key in values} == values
+
+
+def test_a_key_of_0_9_alone_names_that_version(accmap: Accmap) -> None:
+    assert shown(accmap, f"{ACTOR}optim.muon_momentum=0.9")["dialect"] == "verl-0.9"
+    text = f"{WORDS} {ACTOR}ppo_mini_batch_size=1 trainer.nnodes=4 data.train_batch_size=8\n"
+    answer = accmap("lint", "--megatron", "verl-0.9", "b.sh", files={"b.sh": text})
+    assert answer.code == 1
+    assert "ppo_mini_batch_size" in answer.out
+
+
 @pytest.mark.parametrize(
     ("more", "code", "word"),
     [
