@@ -66,10 +66,10 @@ class Lens(NamedTuple):
 
 
 def integer(value: Value) -> int | None:
-    """Value as a whole number, else None."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    """Value as a whole number, else None; one that is too large for a float gives None."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -_MOST < value < _MOST:
         return None
-    return int(value) if value == value and abs(value) != float("inf") and value == int(value) else None
+    return int(value) if value == int(value) else None
 
 
 def number(value: Value) -> int | float | None:
@@ -131,7 +131,7 @@ def as_float(value: Value) -> Value:
     return value if known is None else float(known)
 
 
-def _as_number(value: Value) -> Value:
+def as_number(value: Value) -> Value:
     """Whole number as int, other number as float, so that 10000.0 and 10000 are equal."""
     value = as_float(value)
     whole = integer(value)
@@ -140,7 +140,7 @@ def _as_number(value: Value) -> Value:
 
 def _number_put(values: Values, scope: Scope) -> Written:
     """Number for writing; a float if the option `written` asks for one."""
-    return tuple(as_float(value) if scope.options.get("written") == "float" else _as_number(value) for value in values)
+    return tuple(as_float(value) if scope.options.get("written") == "float" else as_number(value) for value in values)
 
 
 def _negate(values: Values, scope: Scope) -> Values:
@@ -405,7 +405,7 @@ LENSES = {
     "same": each(_unit, _unit),
     "nothing": Lens(_nothing_read, _nothing_written),
     "alias_of": Lens(_alias_get, omit_all),
-    "number": each(_as_number, _unit)._replace(put=_number_put),
+    "number": each(as_number, _unit)._replace(put=_number_put),
     "float": each(as_float, as_float),
     "negate": Lens(_negate, _negate),
     "switched_off": Lens(pass_through, _switched_off_put),

@@ -33,6 +33,7 @@ from ..computed.results import (
     spectrum,
     whole,
 )
+from ..lenses.lens import as_number
 from .messages_compiled import say
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import is_of_kind, vocabulary
@@ -59,7 +60,7 @@ def huggingface_recipe(config: Config) -> Recipe:
     for name, versions, expression in rows:
         if config.framework_version in versions:
             field = field_named(name)
-            entry = _as_switch(field, values.answer(expression))
+            entry = _as_field(field, values.answer(expression))
             fits = is_of_kind(field, entry.value)
             found[field] = entry if fits else entry._replace(value=None, decided=False)
     fields: dict[FieldName, RecipeValue] = {
@@ -80,11 +81,14 @@ def huggingface_recipe(config: Config) -> Recipe:
     )
 
 
-def _as_switch(field: FieldName, entry: RecipeValue) -> RecipeValue:
-    """Value of a switch by its truth, as modelling code tests it; null is off."""
-    if vocabulary()[field].type == "bool" and entry.decided and entry.keys:
+def _as_field(field: FieldName, entry: RecipeValue) -> RecipeValue:
+    """Value of a switch by its truth, as modelling code tests it (null is off), and of a number as a float has it."""
+    if not entry.decided or not entry.keys:
+        return entry
+    kind = vocabulary()[field].type
+    if kind == "bool":
         return entry._replace(value=is_on(entry.value))
-    return entry
+    return entry._replace(value=as_number(entry.value)) if kind == "number" and type(entry.value) is int else entry
 
 
 def _name_family(entry: RecipeValue, usual: Value) -> RecipeValue:

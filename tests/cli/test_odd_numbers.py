@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+from small_models import QWEN3
 
 from accmap.cli.lean import main
 from accmap.schemas.megatron.forks import catalog
@@ -150,9 +154,26 @@ def test_a_text_that_looks_like_an_option_stays_a_value(tmp_path: Path, capfd: p
     assert "--load=-inf" in (tmp_path / "run.sh").read_text("utf-8")
 
 
-@pytest.mark.parametrize("flag", ["--moe-shared-expert-intermediate-size", "--ffn-hidden-size", "--vocab-size"])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--moe-shared-expert-intermediate-size",
+        "--ffn-hidden-size",
+        "--vocab-size",
+        "--lr-warmup-fraction .1 --lr-decay-iters",
+    ],
+)
 def test_a_size_of_400_digits_is_shown(flag: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.sh"
     path.write_text(f"{LAUNCH} --num-experts 4 {flag} {'7' * 400}\n", "utf-8")
     for command in ("show", "recipe", "lint"):
         assert main([command, str(path)]) in (0, 1), capfd.readouterr().err
+
+
+def test_a_base_that_no_double_holds_is_the_nearest_double(accmap, tmp_path: Path) -> None:
+    model = {**QWEN3, "architectures": ["Qwen3ForCausalLM"], "rope_theta": NO_DOUBLE}
+    answer = accmap(
+        "convert", "config.json", "--to", "megatron", "-o", "run.sh", files={"config.json": json.dumps(model)}
+    )
+    assert answer.code in (0, 1), answer.err
+    assert f"--rotary-base {NO_DOUBLE - 1} " in (tmp_path / "run.sh").read_text("utf-8")
