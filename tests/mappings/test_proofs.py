@@ -56,14 +56,14 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
             "precision.rotary_dtype",
             ("0.12", "1.9"),
             "dropped",
-            "shown by the rounding of each side that has it, in the types of the files",
+            "shown by rounding differences on each side that has it, in the dtypes of the files",
             "2026-11-20",
         ),
         ("norm.epsilon", ("0.12", "1.9"), "dropped", None, None),
         ("norm.epsilon", ("0.12", "1.9"), "unresolved", None, None),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "dropped", "proved on 0.12 × 1.9", "2026-11-20"),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "exact", None, None),
-        ("optimizer.sgd_momentum", ("0.12", "1.9"), "dropped", "shown on the only side that has it", "2026-11-20"),
+        ("optimizer.sgd_momentum", ("0.12", "1.9"), "dropped", "tested on the only side that has it", "2026-11-20"),
         ("norm.type", ("0.12", "1.9"), "exact", None, None),
     ],
 )
@@ -92,7 +92,7 @@ def test_explain_tells_what_is_proved_and_why_not(capsys: pytest.CaptureFixture[
         "proved on 0.12, 0.16 × 1.9; 0.12 × 1.8, 2.1 (dynamic)",
         "exact by reading (a reason)",
         "proved on 0.12 × 1.9",
-        "shown on the only side that has it",
+        "tested on the only side that has it",
         None,
     ]
     assert main(["explain", "norm.epsilon", "--lang", "zh"]) == 0
