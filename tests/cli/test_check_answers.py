@@ -56,7 +56,7 @@ def test_questions_that_differ_are_written_and_can_be_compared_again(accmap: Any
         ("a.jsonl", '{"question": "p", "answer": "x"}\n{"question": \n', "line 2"),
         ("a.jsonl", '{"question": "p", "answer": "x"}\n[1]\n', "line 2"),
         ("a.jsonl", '{"question": "p", "answer": "x"}\n' + "[" * 100_000 + "\n", "line 2"),
-        ("a.jsonl", '{"question": "p", "gold": "x"}\n', "--answer. The records have question, gold"),
+        ("a.jsonl", '{"question": "p", "gold": "x"}\n', "--answer. The records contain question, gold"),
         ("a.json", "[1, 2]", "JSON Lines"),
         ("a.json", '{"a": ', "EVD111"),
         ("a.csv", "question,answer\np\n", "1 cells, but the header has 2"),

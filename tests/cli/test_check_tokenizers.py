@@ -253,9 +253,9 @@ def test_a_text_from_the_vocabulary_parts_two_models_of_the_same_pieces(
     ("name", "data", "said"),
     [
         ("tokenizer.model", b"", "no pieces"),
-        ("tokenizer.model", b"\x0a\xff\xff\xff\x7f", "ends after"),
-        ("tokenizer.model", b"\x0a\x80", "without an end"),
-        ("tokenizer.model", b"\x0b\x00", "not a field"),
+        ("tokenizer.model", b"\x0a\xff\xff\xff\x7f", "extends past"),
+        ("tokenizer.model", b"\x0a\x80", "a number is incomplete"),
+        ("tokenizer.model", b"\x0b\x00", "not a valid protocol buffer"),
         ("tokenizer.model", b"\x0a\x04\x0a\x02\xff\xfe", "utf-8"),
         ("vocab.json", b'{"a": -1}', "model.vocab"),
         ("vocab.json", b'{"a": 0}', "merges.txt"),

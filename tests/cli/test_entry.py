@@ -129,7 +129,7 @@ def test_an_answer_that_cannot_be_written_is_no_success() -> None:
     command = f"{sys.executable} -m accmap --version > /dev/full"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert "accmap cannot write the answer: " in done.stderr
+    assert "accmap cannot write its output: " in done.stderr
     assert "Traceback" not in done.stderr
 
 

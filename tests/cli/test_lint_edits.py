@@ -177,9 +177,7 @@ def test_no_fix_gives_a_loader_a_section_that_it_does_not_read(
     assert "in older.yaml:\n" not in block_of("DAT002", capsys, "one.sh", "older.yaml")
     read = "    dataset_dir: ./data\n    config: {data_path: [/a], split: '1,0,0'}\n"
     (folder / "older.yaml").write_text(OLDER_CLASS.replace("    dataset_dir: ./data\n", read))
-    assert "MindDataset accepts data_path but does not use this argument." in block_of(
-        "MAP069", capsys, "one.sh", "older.yaml"
-    )
+    assert "MindDataset accepts data_path but does not use it." in block_of("MAP069", capsys, "one.sh", "older.yaml")
 
 
 def test_of_advice_that_follows_the_number_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ def test_positional_parameters_leave_the_file_that_is_needed(
     ("words", "message"),
     [
         ([], "show requires FILE"),
-        (["a", "b"], "show accepts FILE; 'b' is not expected"),
+        (["a", "b"], "show accepts FILE; remove 'b'"),
         (["a", "--fromat", "json"], "did you mean --format?"),
         (["a", "--format", "yaml"], "--format must be one of text, json, not 'yaml'"),
         (["a", "--format"], "--format requires a value FORMAT"),

@@ -240,9 +240,7 @@ def test_two_files_of_one_framework(accmap) -> None:
     text = text_of(answer.out)
     assert "The rules for pairs require one training run of each framework" not in text
     assert "SCH051" in text
-    told = text.split("Both files side by side A")[0].replace(
-        "MindSpore Transformers includes the load-balancing loss", ""
-    )
+    told = text.split("Both files side by side A")[0].replace("MindSpore Transformers adds the load-balancing loss", "")
     assert "MindSpore Transformers" not in told
     places(text, "Fields: different", "Both files side by side", "schedule.learning_rate")
     assert "<figure" in answer.out

@@ -345,7 +345,7 @@ def test_the_old_file_is_written_over_in_place_alone(accmap, old: Path) -> None:
     ("words", "said"),
     [
         (("old.yaml", "-o", "new.yaml", "--check"), "one of -o FILE, -d DIR, --in-place and --check"),
-        ((".",), "for a folder of YAMLs, set the target folder"),
+        ((".",), "to upgrade a folder of YAMLs, set an output folder"),
         (("old.yaml", "--format", "json"), "choose where to write the YAML"),
         (("old.yaml", "--mindformers", "1.8"), "1.8"),
         (("old.yaml", "--from-version", "0.3"), "--from-version"),

@@ -181,7 +181,7 @@ def test_an_inference_log(accmap: Callable[..., Any], files: Any, tmp_path: Path
         (("--log", "nowhere.log"), "nowhere.log"),
         (("--log", "train.yaml"), "EVD042"),
         (("empty",), "the folder contains no checkpoint"),
-        (("a", "b", "c"), "is not expected"),
+        (("a", "b", "c"), "remove 'c'"),
         (("train.yaml", "--tolerance", "nan"), "--tolerance must be 0 or more"),
         (("train.yaml", "--tolerance", "-1"), "--tolerance must be 0 or more"),
     ],

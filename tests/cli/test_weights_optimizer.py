@@ -136,10 +136,10 @@ def test_what_the_dynamic_graph_s_trainer_asks_of_every_checkpoint(accmap: Calla
     ("damage", "words", "code", "told"),
     [
         ("none", (), 1, "(0 tensors, 0.0 MiB): the checkpoint contains weights only"),
-        ("short", (), 1, "the parameters of the model"),
+        ("short", (), 1, "the model's parameters"),
         ("other shape", (), 1, "EVD116"),
         ("chained", (), 1, "several optimizers"),
-        ("buffers", (), 1, "distrib_optim.pt has the buffers of the distributed optimizer"),
+        ("buffers", (), 1, "distrib_optim.pt contains the distributed optimizer's buffers"),
         ("buffers", ("--lang", "zh"), 1, "缓冲区"),
         ("distributed buffers", (), 1, "--dist-ckpt-optim-fully-reshardable"),
         ("missing", (), 1, "EVD117"),

@@ -63,7 +63,7 @@ def test_what_would_stop_is_not_written(accmap, tmp_path: Path) -> None:
     assert answer.code == 2
     assert {path.name for path in tmp_path.iterdir()} == {"a.sh"}
     assert answer.err.splitlines()[0].startswith("b.yaml will not run: ")
-    assert ". Nearest settings that work: " in answer.err.splitlines()[0]
+    assert ". The closest settings that work are " in answer.err.splitlines()[0]
     assert "--write-anyway" in answer.err.splitlines()[1]
     assert accmap(*words, "--write-anyway").code == 1
     assert (tmp_path / "b.yaml").exists()

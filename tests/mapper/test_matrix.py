@@ -49,7 +49,7 @@ def test_links_between_the_languages() -> None:
 def test_where_the_guide_differs_is_listed() -> None:
     listed = (
         document("en")
-        .partition("## Where the accuracy guide")[2]
+        .partition("## Differences between the accuracy guide")[2]
         .partition("## Arguments and keys that accmap does not")[0]
     )
     rows = [row for row in table().rows if differs_from_guide(row)]

@@ -66,7 +66,7 @@ def test_an_unknown_name_removes_nothing(store: Path, capsys: pytest.CaptureFixt
 def test_preparing_tells_how_large_the_folder_is(store: Path, capsys: pytest.CaptureFixture[str]) -> None:
     prepare_frameworks((), str(store), "en")
     said = capsys.readouterr().err
-    assert f"3 prepared frameworks in {store}: 9.0 MiB" in said
+    assert f"3 downloaded frameworks in {store}: 9.0 MiB" in said
     assert "accmap verify clean" in said
 
 
@@ -75,4 +75,4 @@ def test_an_empty_folder_is_told(
 ) -> None:
     monkeypatch.setenv("ACCMAP_CACHE_DIR", str(tmp_path / "none"))
     assert main(["verify", "clean"]) == 0
-    assert "no prepared framework" in capsys.readouterr().out
+    assert "no downloaded framework" in capsys.readouterr().out

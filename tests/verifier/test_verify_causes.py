@@ -180,14 +180,14 @@ def test_an_innocent_field_is_not_blamed_where_nothing_explains_a_difference(
     told = verify(*read(tmp_path, EPSILON), Findings(), Options(explains=False))
     assert told.differing == ()
     assert [(one.field, one.reason) for one in told.suspected] == [
-        (EPSILON, "accmap did not test this field, because it made no further run")
+        (EPSILON, "accmap did not test this field, because it did not run the models again")
     ]
 
 
 def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = "neither file can use the other's value without another difference"
+    other = "neither file can take the other's value without creating another difference"
     with monkeypatch.context() as patched:
         patched.setattr(steps, "make_equal", lambda *_files, **_options: None)
         code, answer, _said = answered([*pair(tmp_path, EPSILON)], capsys)
@@ -204,12 +204,12 @@ def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
         patched.setattr(steps, "_MOST_SUSPECTS", 0)
         found = verify(*read(tmp_path, EPSILON), Findings())
         assert [one.reason for one in found.suspected] == [
-            "accmap did not test this field, because it tests at most 0 fields"
+            "accmap did not test this field, because it tests no more than 0 fields"
         ]
     monkeypatch.setattr(StandInWorker, "rate", staticmethod(lambda job: 2e-3 if has_large_epsilon(job) else 1e-3))
     found = verify(*read(tmp_path, EPSILON), Findings())
     assert [(one.field, one.reason) for one in found.suspected] == [
-        (EPSILON, "with equal values of this field, other quantities differ, and the models still do not match")
+        (EPSILON, "with equal values for this field, other quantities differ, and the models still do not match")
     ]
 
 

@@ -168,7 +168,7 @@ def test_records_that_are_not_two_sides_are_refused(
         (["SCRIPT", "-o", "OUT", "--graph"], "static graph"),
         (["SCRIPT", "-o", "OUT", "--env"], "--var"),
         (["SCRIPT", "-o", "OUT", "--weights", "CONFIG"], "is not an `accmap verify record` file"),
-        (["SCRIPT", "CONFIG", "-o", "OUT"], "is not expected"),
+        (["SCRIPT", "CONFIG", "-o", "OUT"], "; remove "),
         (["MISSING", "-o", "OUT"], "MISSING"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_lint_does_not_wait_for_a_process_that_was_killed(
     monkeypatch.setattr("accmap.cli.linting.parallel._begin", lambda: os.kill(os.getpid(), signal.SIGKILL))
     answer = accmap(*_launches(tmp_path))
     assert answer.code == 2
-    assert "use only one process with `-j 1`" in answer.err
+    assert "run a single process with `-j 1`" in answer.err
 
 
 @pytest.mark.parametrize("place", ["accmap.cli.commands.show.load", "accmap.schemas.reader.config_of"])

@@ -558,7 +558,7 @@ def test_a_folder_that_has_sha256_alone_is_checked_by_that(tmp_path: Path, damag
     if damaged:
         file = tmp_path / "out" / shard.path
         file.write_bytes(file.read_bytes()[:-1] + b"x")
-    assert ["the checksum of the file differs" in one.message() for one in check_manifest(str(tmp_path / "out"))] == [
+    assert ["the file's checksum differs" in one.message() for one in check_manifest(str(tmp_path / "out"))] == [
         True
     ] * damaged
 
