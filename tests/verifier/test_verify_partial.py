@@ -277,6 +277,7 @@ _FUSED = f"{_TURBO} --num-experts 8 --disable-bias-linear --turbo_sync_free_moe_
         ("mindspeed-llm-2.2", "--num-experts 8 --moe-router-load-balancing-type group_limited_greedy", {
             "--moe-router-load-balancing-type": "ranks groups by their best expert",
         }),
+        ("mindspeed-llm-2.1", "--use-fused-swiglu --trust-remote-code", {}),  # the version that has it
         ("mindspeed-llm-2.1", "--disable-gloo-group --use-mc2 --variable-seq-lengths", {"--use-mc2": "the code of"}),
         ("mindspeed-llm-2.3", "--variable-seq-lengths --is-instruction-dataset", {
             "--variable-seq-lengths": "the code of", "--is-instruction-dataset": "",
