@@ -46,6 +46,13 @@ if TYPE_CHECKING:
 LISTED: dict[str, str] = STAND_INS["mindspore_dynamic"]
 
 
+class UndroppedCoreAttention(EagerCoreAttention):
+    """The same without dropout: no FlashAttention of the dynamic graph takes a probability to drop with."""
+
+    def __init__(self, config: Any, layer_number: int, softmax_scale: float | None = None) -> None:
+        super().__init__(config, layer_number, softmax_scale, attention_dropout=0.0)
+
+
 def count(x: Any, bins: int = 100, **_range: Any) -> Any:
     """CPU version of `HistcExt`: counts of whole numbers from 0 to bins - 1."""
     ones, zeros = ms.Tensor(1.0, ms.float32), ms.Tensor(0.0, ms.float32)
@@ -116,7 +123,7 @@ def stand_ins(device: str = "cpu") -> Iterator[set[str]]:
             put_cpu_kernels(patches, noted)
         specs = importlib.import_module("mindformers.pynative.base_models.gpt.gpt_layer_specs")
         attention = importlib.import_module("mindformers.pynative.transformers.attention")
-        patches.put(specs, "FlashAttention", EagerCoreAttention)
+        patches.put(specs, "FlashAttention", UndroppedCoreAttention)
         patches.put(attention.Attention, "_repeat_kv", noted("repeat-kv", lambda self, x, times: x))
         patches.put(EagerCoreAttention, "construct", noted("core-attention", EagerCoreAttention.construct))
         yield used
