@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..mapper.modules import fields_of
 from ..mapper.recipe.reading import recipe_of
-from ..mapper.recipe.vocabulary import vocabulary
+from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.tables import field_named
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
@@ -492,7 +492,8 @@ class _Explanation:
         named = [name for name in options.aside if coverage.differs(name, *configs)]
         if self.found.verdict == "partial":
             unrun = {entry.field for entry in self.found.not_compared if entry.differs}
-            named += [name for name in coverage.conversion_losses(*configs) if name in unrun]
+            losses = coverage.conversion_losses(*configs)
+            named += [name for name in losses if not unrun.isdisjoint(self._words_of((name,)))]
         return self._list_equalizable(named, ())
 
     def _list_equalizable(self, names: Iterable[str], others: Sequence[str]) -> list[str]:
@@ -509,9 +510,13 @@ class _Explanation:
         suspects = self._suspects(aside)
         if suspects and self._verdict((*aside, suspects[0])) == "match":
             return suspects[:1]
-        # What remains has causes of its own: a field that takes part adds to it.
-        rest = self._parting((*aside, *suspects))
-        if rest is None or not rest < (self._parting(aside) or frozenset()):
+        # What remains has causes of its own: a field that takes part adds to it. Quantities of parameters that only one
+        # model has are first compared once both have them.
+        rest, before = self._parting((*aside, *suspects)), self._comparison(aside)
+        if rest is None or before is None:
+            return []
+        parted = self._parting(aside) or frozenset()
+        if parted <= rest or not rest & before.compared_names <= parted:
             return []
         without = {name: self._parting(self._names_but(name, (*aside, *suspects))) for name in suspects}
         return [name for name, parting in without.items() if parting is not None and not parting <= rest]
@@ -527,17 +532,23 @@ class _Explanation:
         first = [name for name in (*equal, *losses) if name in behind or name in self.found.divergence_fields]
         ahead = [*sorted((one.field for one in more), key=lambda name: name not in losses), *equal]
         names = list(dict.fromkeys((*first, *behind, *ahead)))
-        own = [name for at, name in enumerate(names) if not set(companion_fields(name)).intersection(names[:at])]
+        settings = [name for name in names if not name.startswith(COMPUTED)]  # the others follow from these
+        own = [name for at, name in enumerate(settings) if not set(companion_fields(name)).intersection(settings[:at])]
         return self._list_equalizable(own, aside)[:_MOST_SUSPECTS]
 
-    def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:
-        """Quantities that differ once these fields are equal; None if nothing was compared."""
+    def _comparison(self, fields: Sequence[str]) -> Comparison | None:
+        """The comparison that disagrees most, or the last one, once these fields are equal; None if there is none."""
         worst = self.found.worst if not fields else None
         if worst is None:
             results = self._run_with(fields)
-            if results is None or not results.compared:
-                return None
-            worst = results.compared[-1]
+            worst = results.compared[-1] if results is not None and results.compared else None
+        return worst
+
+    def _parting(self, fields: Sequence[str]) -> frozenset[tuple[str, str]] | None:
+        """Quantities that differ once these fields are equal; None if nothing was compared."""
+        worst = self._comparison(fields)
+        if worst is None:
+            return None
         return frozenset((stage, name) for stage, names in worst.disagreeing_names.items() for name in names)
 
     def _effect(self, name: str, fields: Sequence[str]) -> Effect:
@@ -567,8 +578,13 @@ class _Explanation:
         return found.as_partial(kept, self.session.options.accepted).verdict, why
 
     def _words_of(self, fields: Sequence[str]) -> set[str]:
-        """These fields and keys; of a key that a launch writes, its flag and the words after it."""
-        given = [config.settings.get(name) for config in self.pair.configs for name in fields]
+        """These fields and keys; of what a launch writes for them, the flags and the words after them."""
+        given = [
+            config.settings.get(key)
+            for config in self.pair.configs
+            for name in fields
+            for key in (name, *coverage.keys_of(name, config))
+        ]
         flags = [(one.flag, *(one.raw or ())) for one in given if one is not None and one.flag is not None]
         return {*fields, *(word for words in flags for word in words)}
 

@@ -101,6 +101,76 @@ def test_a_cause_is_blamed_beside_a_difference_that_nothing_explains(
     assert [(effect.field, effect.stage) for effect in found.effects] == [(EPSILON, "loss")]
 
 
+def test_what_is_compared_only_with_equal_fields_does_not_clear_a_field(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a parameter that one model lacks, nothing of that parameter is compared."""
+    answer = StandInWorker.answer
+
+    def answer_with_structure(worker: StandInWorker, progress: object) -> WorkerAnswer:
+        found, model = answer(worker, progress), worker.jobs[-1].blueprint.model
+        is_megatron = worker.framework == "megatron"
+        if (model["norm_epsilon"] if is_megatron else model["transformer"]["layernorm_epsilon"]) == 1e-3:
+            found.values["shapes"]["more"] = [1]
+            found.values["padded"] = {"loss": 1.0 if is_megatron else 2.0}
+        return found
+
+    monkeypatch.setattr(StandInWorker, "answer", answer_with_structure)
+    monkeypatch.setattr(StandInWorker, "loss", staticmethod(lambda _job: 4.0))
+    found = verify(*read(tmp_path, EPSILON, BETA), Findings())
+    assert (found.verdict, found.rest, found.equal_fields) == ("mismatch", "mismatch", [EPSILON])
+
+
+def test_a_field_takes_its_parts_along_and_what_follows_from_fields_is_no_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Megatron-LM refuses to pad to a capacity that is not set; counts of parameters follow from the norm."""
+
+    def loss(job: Job) -> float:
+        model = job.blueprint.model
+        if job.blueprint.framework == "mindformers":
+            return 4.0
+        assert model["moe_expert_capacity_factor"] or not model["moe_pad_expert_input_to_capacity"]
+        return 4.0 + (model["normalization"] == "LayerNorm") + 2 * bool(model["moe_expert_capacity_factor"])
+
+    answer = StandInWorker.answer
+
+    def answer_with_structure(worker: StandInWorker, progress: object) -> WorkerAnswer:
+        found = answer(worker, progress)
+        if worker.framework == "megatron" and worker.jobs[-1].blueprint.model["normalization"] == "LayerNorm":
+            found.values["shapes"]["decoder.final_layernorm.bias"] = [1]
+        return found
+
+    monkeypatch.setattr(StandInWorker, "answer", answer_with_structure)
+    monkeypatch.setattr(StandInWorker, "loss", staticmethod(loss))
+    script, written = tmp_path / "run.sh", tmp_path / "written.yaml"
+    text = (EXAMPLE.parent / "qwen3_moe" / "megatron.sh").read_text("utf-8")
+    for old, new in (
+        ("--normalization RMSNorm", "--normalization LayerNorm"),
+        ("--qk-layernorm", "--moe-expert-capacity-factor 1.0 --moe-pad-expert-input-to-capacity"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    script.write_text(text, "utf-8")
+    main(["convert", str(script), "-o", str(written)])
+    found = verify(read_config(str(script)), read_config(str(written)), Findings())
+    assert (found.verdict, found.rest) == ("mismatch", "match")
+    assert found.equal_fields == ["norm.type", "moe.capacity.factor"]
+    assert [(one.field, one.stage) for one in found.effects] == [(name, "loss") for name in found.equal_fields]
+
+
+def test_a_flag_that_conversion_loses_is_set_aside_by_itself(tmp_path: Path) -> None:
+    """The list names the flag, and the conversion its key."""
+    script, written = tmp_path / "run.sh", tmp_path / "written.yaml"
+    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    text = text.replace("--swiglu", "--swiglu --use-fused-rmsnorm --use-fused-swiglu --o2-optimizer")
+    script.write_text(text, "utf-8")
+    main(["convert", str(script), "-o", str(written)])
+    found = verify(read_config(str(script)), read_config(str(written)), Findings())
+    assert [entry.field for entry in found.not_compared if entry.differs] == ["--o2-optimizer"]
+    assert (found.verdict, found.rest, found.equal_fields) == ("partial", "match", ["o2_optimizer"])
+
+
 def test_equal_values_of_which_the_frameworks_compute_different_things_are_switched_off(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -490,7 +490,8 @@ def _take_value(config: Config, other: Config, field: FieldName) -> Config | Non
     """File with the other file's value of a field; None if it does not read back or changes other fields."""
     wanted, along = recipe_of(other), companion_fields(field)
     counted = _COUNTED_TOGETHER if field in _COUNTED_TOGETHER else ()
-    tried: list[tuple[FieldName, ...]] = [(field,), *[(field, *more) for more in (along, counted) if more]]
+    parts = _parts_of(field) if _value_or_neutral(wanted, field) == vocabulary()[field].default else ()
+    tried: list[tuple[FieldName, ...]] = [(field, *more, *parts) for more in ((), along, counted)]
     partly: list[tuple[Config, tuple[FieldName, ...]]] = []
     for fields in tried:
         found = _with_values_of(wanted, config, fields)
@@ -531,6 +532,11 @@ def _fields_apart(field: FieldName, before: Config, after: Config, wanted: Recip
 def _value_or_neutral(recipe: Recipe, field: FieldName) -> Value:
     value = recipe.value(field)
     return vocabulary()[field].default if value is None else value
+
+
+def _parts_of(field: FieldName) -> tuple[FieldName, ...]:
+    """The fields that mean nothing without this one, and that a framework may refuse then."""
+    return tuple(one for row in table().rows if row.part_of == field for one in row.fields)
 
 
 def companion_fields(name: str) -> tuple[FieldName, ...]:

@@ -115,6 +115,11 @@ class Comparison(NamedTuple):
         return {stage: [row.name for row in rows] for stage, rows in self.disagreements().items()}
 
     @property
+    def compared_names(self) -> frozenset[tuple[Stage, str]]:
+        """Stage and name of each row."""
+        return frozenset((stage, row.name) for stage in self._fields[:-2] for row in getattr(self, stage))
+
+    @property
     def initial_weights(self) -> InitialWeights:
         """The initialisers of both sides by kind of parameter."""
         return InitialWeights(len(self.initialisation), [row.name for row in self.initialisation if not row.agrees])

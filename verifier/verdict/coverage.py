@@ -495,6 +495,12 @@ def _written_dialect(config: Config) -> str | None:
     return config.dialect if config.framework == "mindformers" else None
 
 
+def keys_of(name: str, config: Config) -> Sequence[str]:
+    """The keys from which a file's value of a field is read."""
+    entry = recipe_of(config).fields.get(field_named(name)) if name in vocabulary() else None
+    return () if entry is None else entry.keys
+
+
 def values_of(name: str, a: Config, b: Config) -> Values:
     """Both values of a field, or of a key without one."""
     if name in vocabulary():
@@ -508,8 +514,9 @@ def suspects(a: Config, b: Config, direction: str, stages: Collection[str] = ())
     Keys that no field takes up come first: no module is known to be apart from them. Where the settings are equal, what
     each framework's own formula makes of them may not be, and these `stages` show it.
     """
-    computed = differing_settings(a, b, sorted(quantities_of_stages(stages)))
-    found = [*_without_field(recipe_of(a), recipe_of(b)), *differing_settings(a, b), *computed]
+    alone = [field for stage, fields in ON_THEIR_OWN.items() if stage in stages for field in fields]
+    more = differing_settings(a, b, [*sorted(quantities_of_stages(stages)), *alone])
+    found = [*_without_field(recipe_of(a), recipe_of(b)), *differing_settings(a, b), *more]
     if direction == "initialisation":
         return found
     # Both models have the same weights, whatever the files draw.
