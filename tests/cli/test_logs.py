@@ -123,7 +123,7 @@ def test_what_is_said_and_the_exit_code(
 def test_chinese(accmap: Callable[..., Any]) -> None:
     answer = accmap("logs", "a.log", "off.log", "--lang", "zh", files=FILES)
     assert answer.code == 1
-    assert "超过限值：平均 loss、后期差异、持续分开、单步差异。" in answer.out
+    assert "超过限值：平均 loss、后期差异、持续偏离、单步差异。" in answer.out
     assert accmap("logs", "a.log", "other.log", "--lang", "zh").err.startswith("other.log: EVD001 3 行")
 
 
