@@ -103,7 +103,7 @@ def test_the_keys_of_a_tree(tmp_path: Path) -> None:
 
 
 @pytest.mark.frameworks
-@pytest.mark.parametrize(("name", "version"), [("megatron-bridge", "0.7"), ("verl", "0.7")])
+@pytest.mark.parametrize(("name", "version"), [("megatron-bridge", "0.7"), ("verl", "0.7"), ("verl", "0.9")])
 def test_the_facts_are_those_of_the_source(name: str, version: str) -> None:
     parts = [str(Path(TREES or "", name, version, part)) for part in ("fork", "own")]
     if TREES is None or not all(map(os.path.isdir, parts)):
