@@ -656,15 +656,25 @@ def _head_norm_decay_put(values: Values, _scope: Scope) -> Written:
     return (True if values[0] is True else OMIT), OMIT
 
 
+_HEAD_NORMS = ["q_layernorm", "k_layernorm"]
+"""Names of the norms of queries and keys, as `get_param_groups` of 2.0 and 2.1 matches them."""
+
+
 def _decay_rules_get(values: Values, _scope: Scope) -> Values:
-    """Names of parameters with and without weight decay; None if the usual parameters have it."""
-    return ([list(items(value) or ()) for value in values] if any(values) else None,)
+    """True if only the norms of queries and keys are added, else both lists of names; None if there is none."""
+    include, exclude = (list(items(value) or ()) for value in values)
+    if not exclude and sorted(map(str, include)) == sorted(_HEAD_NORMS):
+        return (True,)
+    return ([include, exclude] if include or exclude else None,)
 
 
-def _decay_rules_put(values: Values, _scope: Scope) -> Written:
-    """Both lists of names, if they come from another file with such lists."""
+def _decay_rules_put(values: Values, scope: Scope) -> Written:
+    """Both lists of names; latent attention has norms of other names."""
     rules = items(values[0])
-    return tuple(one or OMIT for one in rules) if rules is not None and len(rules) == 2 else (OMIT, OMIT)
+    if rules is not None and len(rules) == 2:
+        return tuple(one or OMIT for one in rules)
+    named = values[0] is True and scope.field("attention.latent.enabled") is not True
+    return (list(_HEAD_NORMS) if named else OMIT), OMIT
 
 
 def _loss_scale_get(values: Values, _scope: Scope) -> Values:

@@ -287,6 +287,39 @@ def test_experts_decide_the_devices_of_a_yaml_that_names_none(accmap, tmp_path: 
     assert "GPUS_PER_NODE=8\n" in (tmp_path / "run.sh").read_text("utf-8")
 
 
+def test_a_softmax_in_half_precision_of_a_run_in_float32_is_a_loss(accmap) -> None:
+    text = (EXAMPLES / "qwen3_dense" / "mindformers.yaml").read_text("utf-8")
+    for old, new in (
+        ("softmax_compute_dtype: float32", "softmax_compute_dtype: bfloat16"),
+        (" compute_dtype: bfloat16", " compute_dtype: float32"),
+        ("use_flash_attention: True", "use_flash_attention: False"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    answer = accmap("convert", "run.yaml", "-o", "run.sh", files={"run.yaml": text})
+    assert answer.code == 1, answer.err
+    assert "attention.softmax_in_fp32" in answer.err
+
+
+def test_the_scope_of_weight_decay_is_a_loss_and_stays_in_an_upgrade(accmap) -> None:
+    text = (EXAMPLES / "qwen3_dense" / "mindformers_dynamic.yaml").read_text("utf-8")
+    assert "\noptimizer:\n" in text
+    text = text.replace("\noptimizer:\n", "\noptimizer:\n  weight_decay_exclude: [embedding]\n")
+    answer = accmap("convert", "run.yaml", "-o", "run.sh", files={"run.yaml": text})
+    assert answer.code == 1
+    assert "optimizer.weight_decay_scope" in answer.err
+    # megatron 0.16 training/arguments.py:validate_args hands the older word on to --apply-wd-to-qk-layernorm.
+    script = (EXAMPLES / "qwen3_dense" / "megatron.sh").read_text("utf-8")
+    decayed = "--weight-decay 0.1 --eval-interval 100 --no-weight-decay-cond-type apply_wd_to_qk_layernorm"
+    files = {"a.sh": script.replace("--weight-decay 0.1", decayed)}
+    assert decayed in files["a.sh"]
+    written = accmap("convert", "a.sh", "--megatron", "0.16", files=files)
+    assert "weight_decay_include: [q_layernorm, k_layernorm]" in written.out.replace('"', "").replace("'", "")
+    assert "weight_decay_scope" not in written.err
+    newer = accmap("upgrade", "run.yaml", "--from-version", "2.0", "--mindformers", "2.1")
+    assert "weight_decay_exclude: [embedding]" in newer.out.replace('"', "").replace("'", "")
+
+
 STALE_YAML = [
     ("  pipeline_stage: 1\n  micro_batch_num: 1\n", "  pipeline_stage: 4\n  micro_batch_num: 4\n"),
     ("use_parallel: False", "use_parallel: True"),
