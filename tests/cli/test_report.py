@@ -105,7 +105,7 @@ def test_the_order_of_its_parts(accmap) -> None:
         "megatron 0.12 (assumed)", "1 stops the run MAP072",
         "8 change numbers OPT010", "because batch.global_size differs: 3 more", "SCH061", "OPT005", "OPT006", "OPT013",
         "2 warnings RUN002",
-        "19 pieces of advice ENV090", "on one side 81 145 equal, 37 only in B",
+        "19 pieces of advice ENV090", "on one side only 81 145 equal, 37 only in B",
         "Both files side by side A megatron.sh",
         "Learning rates The curves first differ at step 0", "A pair without findings can still train differently",
         "Both models by layer not compared --verify", "Losses of both runs not compared --logs A.log B.log",
