@@ -82,7 +82,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert "\nlogging.profile_start: " in text
     excuses.write_text(re.sub(r"\nlogging\.profile_start: .*", "", text), "utf-8")
     follow(root, "Add a rule")
-    follow(root, "Add a default or a refusal")
+    follow(root, "Add a default or a rejected value")
     follow(root, "Add a section to the report")
     return root
 
