@@ -191,6 +191,12 @@ def _words_in_list(value: object) -> tuple[str, ...]:
 
 
 def _report_crash(error: Exception, language: str) -> int:
+    """Report a bug; a library that memory is too short for is none."""
+    from ..schemas.installation import is_out_of_memory
+
+    if isinstance(error, ImportError) and is_out_of_memory(error):
+        tell(say.out_of_memory().text(language))
+        return UNUSABLE
     tell_crash(error)
     tell(say.bug_in_accmap(name=type(error).__name__).text(language))
     return BROKEN

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 from ..schemas.border.inputs import open_regular
 from ..schemas.diagnostic import UnreadableError, diagnose, unreadable
 from ..schemas.fast_records import NamedTuple
-from ..schemas.installation import install_command
+from ..schemas.installation import check_memory, install_command
 from ..schemas.message import Words, verbatim
 from ..schemas.messages_compiled import say as say_of_files
 from ..schemas.shared_words import system_reason
@@ -89,7 +89,8 @@ def open_numpy() -> Any:
     """The numpy module, or UnreadableError that names the extra to install."""
     try:
         import numpy as np
-    except ImportError:
+    except ImportError as error:
+        check_memory(error)
         raise UnreadableError(diagnose(say.no_numpy(install=install_command("evidence")), "numpy")) from None
     return np
 

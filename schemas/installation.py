@@ -12,6 +12,19 @@ if TYPE_CHECKING:
     from typing import Any, Literal
 
 _NAME = "accmap"
+_NO_MEMORY = ("failed to map segment", "annot allocate memory", "cannot map zero-fill pages")
+"""What the system's loader says of a library that memory is too short for."""
+
+
+def is_out_of_memory(error: ImportError) -> bool:
+    """True for a library that is installed, and that memory is too short for."""
+    return any(text in str(error) for text in _NO_MEMORY)
+
+
+def check_memory(error: ImportError) -> None:
+    """MemoryError for a library that is installed, and that memory is too short for."""
+    if is_out_of_memory(error):
+        raise MemoryError from error
 
 
 class Installation(NamedTuple):

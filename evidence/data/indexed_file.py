@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...schemas.border.inputs import open_regular
 from ...schemas.diagnostic import Diagnostic, diagnose, unreadable
 from ...schemas.fast_records import NamedTuple
+from ...schemas.installation import check_memory
 from ...schemas.message import NOTHING, Words
 from .messages_compiled import say
 from .names_compiled import DTYPES
@@ -42,6 +43,7 @@ def need_numpy() -> None:
     try:
         import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport] - only its presence is asked for
     except ImportError as error:
+        check_memory(error)
         raise MissingPackageError("numpy") from error
 
 

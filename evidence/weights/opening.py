@@ -12,7 +12,7 @@ from ...mapper.weight_layout import OPEN, UndecidedSizeError, expected_weights, 
 from ...mapper.weights import Layout, WeightTable
 from ...schemas.config import ReadOptions
 from ...schemas.fast_records import NamedTuple
-from ...schemas.installation import install_command
+from ...schemas.installation import check_memory, install_command
 from .huggingface_files import HuggingFaceFiles, further_layers
 from .megatron_dist import MegatronDist
 from .megatron_torch import MegatronTorch
@@ -36,7 +36,8 @@ def open_checkpoint(path: str | Found) -> Checkpoint:
     """The checkpoint at a path; UnreadableError where it is damaged or none."""
     try:
         import numpy  # noqa: F401  # pyright: ignore[reportUnusedImport]
-    except ImportError:
+    except ImportError as error:
+        check_memory(error)
         raise_unreadable(say.extra_needed(package="numpy", install=install_command("evidence")), str(path))
     found = checkpoint_or_stop(path) if isinstance(path, str) else path
     return HuggingFaceFiles(found) if found.framework == "huggingface" else _FORMS[found.form](found)

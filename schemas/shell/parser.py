@@ -55,6 +55,7 @@ from .syntax import (
 from .text import Code, Doubt, Piece
 
 if TYPE_CHECKING:
+    from collections.abc import Container
     from typing import NoReturn
 
     from ..message import Problem
@@ -123,6 +124,8 @@ class Parser:
         """True if `shopt -s extglob` is on: `@(a|b)` is then a part of a word."""
         self.words: int = 0
         self.parts: int = 0
+        self.is_document = False
+        """True in a here-document, apart from the commands in it."""
         self.is_reparsed = False
         """True in a `$(...)` within double quotes, whose text bash 5.2 parses and prints, and parses again."""
         self.unquoted: frozenset[str] | None = None
@@ -635,6 +638,7 @@ class Parser:
         if document.quoted:
             return Word((Quoted(tuple(parts)),), place)
         inner = Parser(Code(self.code.source, tuple(parts), place), self.depth, extended=self.extended)
+        inner.is_document = True
         return Word((Double(inner.double_parts(0, inner.size), place),), place)
 
     # Words
@@ -739,11 +743,11 @@ class Parser:
         else:
             self._bare(parts)
 
-    def _double(self, opened: int) -> Double:
-        """A word part in double quotes."""
+    def _double(self, opened: int, *, is_inner: bool = False) -> Double:
+        """A word part in double quotes; of `is_inner` ones, within others, bash drops each backslash."""
         self.at = opened + 1
         self._enter(opened)
-        parts = self._double_run(self.size, '"', opened)
+        parts = self._double_run(self.size, '"', opened, is_inner=is_inner)
         self.at += 1
         self.depth -= 1
         return Double(parts, self.code.place(opened, self.at))
@@ -753,7 +757,9 @@ class Parser:
         self.at = start
         return self._double_run(end, "", start, bounded=True)
 
-    def _double_run(self, end: int, closer: str, opened: int, *, bounded: bool = False) -> tuple[Part, ...]:
+    def _double_run(
+        self, end: int, closer: str, opened: int, *, bounded: bool = False, is_inner: bool = False
+    ) -> tuple[Part, ...]:
         """Parts up to the end of double quotes or of a range."""
         parts: list[Part] = []
         text = self.text
@@ -774,7 +780,8 @@ class Parser:
                     return tuple(parts)
                 self._keep(parts)
             elif char == "\\":
-                self._double_escape(parts, _DOUBLE_ESCAPES if closer else _HERE_ESCAPES)
+                escapes = _DOUBLE_ESCAPES if closer else _HERE_ESCAPES
+                self._double_escape(parts, self.text[self.at + 1 : self.at + 2] if is_inner else escapes)
             elif char == "$":
                 parts.append(self._dollar(in_double=True))
             else:
@@ -786,12 +793,12 @@ class Parser:
         parts.append(Quoted(self.code.pieces(at, at + size)))
         self.at = at + size
 
-    def _double_escape(self, parts: list[Part], escapes: frozenset[str]) -> None:
+    def _double_escape(self, parts: list[Part], escapes: Container[str]) -> None:
         """A backslash within double quotes."""
         following = self.text[self.at + 1 : self.at + 2]
         if following == "\n":
             self.at += 2
-        elif following in escapes:
+        elif following and following in escapes:
             self._keep(parts, 1)
         else:
             self._keep(parts, 0, 2 if following not in ("", '"', "$", "`") else 1)
@@ -835,10 +842,11 @@ class Parser:
                 self.at = end + 2
                 return self._arithmetic(at + 3, end, self.code.place(at, self.at))
         self.at += 2
-        outer = self.waiting, self.is_reparsed, self.unquoted
-        self.waiting, self.is_reparsed, self.unquoted = [], self.is_reparsed or in_double, None
+        outer = self.waiting, self.is_document, self.is_reparsed, self.unquoted
+        self.waiting, self.is_document, self.unquoted = [], False, None
+        self.is_reparsed = self.is_reparsed or in_double
         body = self._list((")",), at, may_be_empty=True)
-        self.waiting, self.is_reparsed, self.unquoted = outer
+        self.waiting, self.is_document, self.is_reparsed, self.unquoted = outer
         self.at += 1
         return Substitution(body, self.code.place(at, self.at))
 
@@ -1052,13 +1060,14 @@ class Parser:
             if self.at >= self.size:
                 self._refuse_unfinished(say.unclosed(found="${"), opened, 2)
             char = self.text[self.at]
-            if in_double and char == "'":
-                # An ordinary character, and yet no brace between two of them ends the expansion.
-                between = not between
+            if in_double and self._is_ordinary(char, between=between):
+                # An ordinary character, and yet no brace between two quotes ends the expansion.
+                between = between != (char == "'")
                 self._keep(parts)
                 continue
-            if in_double and self.text.startswith("${", self.at):
-                parts.append(self._dollar(in_double=True))
+            inner = self._inner_part(char) if in_double else None
+            if inner is not None:
+                parts.append(inner)
                 continue
             if in_double and char == "\\":
                 following = self.text[self.at + 1 : self.at + 2]
@@ -1075,6 +1084,19 @@ class Parser:
                 level += (char in "?(") - (char == ")")
             if not self._operand_part(parts, "" if between else stops):
                 return Word(tuple(parts), self.code.place(start, self.at))
+
+    def _inner_part(self, char: str) -> Part | None:
+        """Quotes or an expansion in the operand of a double-quoted one; None for other characters."""
+        if char == '"':
+            self._count(self.at)
+            return self._double(self.at, is_inner=True)
+        return self._dollar(in_double=True) if self.text.startswith("${", self.at) else None
+
+    def _is_ordinary(self, char: str, *, between: bool) -> bool:
+        """True for a single quote, and for a dollar sign before one `between` two of them or in a here-document."""
+        if char != "$":
+            return char == "'"
+        return (between or self.is_document) and self.text.startswith("'", self.at + 1)
 
     def _bare(self, parts: list[Part]) -> None:
         """Take one character as unquoted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import os
 import shutil
 import signal
@@ -198,6 +199,38 @@ def test_too_little_memory_is_no_bug(accmap, place: str, tmp_path: Path, monkeyp
     monkeypatch.setattr(place, fails)
     answer = accmap(*words)
     assert (answer.code, answer.out) == (2, "")
+    assert "memory ran out" in answer.err
+    assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize("megabytes", [104, 112, 118, 126])
+def test_a_conversion_with_too_little_memory_ends(megabytes: int, tmp_path: Path) -> None:
+    """OpenBLAS waits for ever in a fork if memory was too short for its threads."""
+    line = "weights convert checkpoint -o converted --force --workers 2 --shard-size 0.0002"
+    write_inputs(line, tmp_path / "run")
+    script = next(str(path.relative_to(tmp_path / "run")) for path in (tmp_path / "run" / "small").glob("*.sh"))
+    limit = f"ulimit -v {megabytes * 1024}; exec {sys.executable} -m accmap {line} --config {script}"
+    ended = subprocess.run(
+        ["sh", "-c", limit], cwd=tmp_path / "run", capture_output=True, text=True, timeout=100, check=False
+    )
+    assert ended.returncode in (0, 2), ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("words", [["show", "a.sh"], ["check", "npy", "a.npy", "a.npy"]])
+def test_a_library_that_memory_is_too_short_for(
+    accmap, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_given: object, **_named: object) -> None:
+        raise ImportError("mtrand.so: failed to map segment from shared object")
+
+    _launches(tmp_path)
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\0")
+    monkeypatch.setattr("accmap.cli.commands.show.load", fails)
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", lambda name, *given: fails() if name == "numpy" else real(name, *given))
+    answer = accmap(*words)
+    assert answer.code == 2
     assert "memory ran out" in answer.err
     assert "Traceback" not in answer.err
 
