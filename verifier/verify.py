@@ -446,7 +446,10 @@ class _Explanation:
         aside = self._list_named()
         causes: list[str] = []
         if self.found.verdict == "mismatch" and (not aside or self._verdict(aside) == "mismatch"):
-            causes = self._causes(aside)
+            causes = self._causes(aside, self.found.divergence.direction if self.found.divergence else "update")
+            if causes and self._verdict((*aside, *causes)) == "mismatch":
+                # The first pass differed: what differs in the steps behind it shows once the passes agree.
+                causes += self._causes((*aside, *causes), "update")
         fields = [*aside, *causes]
         found = self._with_effects(fields) if fields else self.found
         if found.verdict != "mismatch":
@@ -505,9 +508,9 @@ class _Explanation:
                 found.append(name)
         return found
 
-    def _causes(self, aside: Sequence[str]) -> list[str]:
+    def _causes(self, aside: Sequence[str], direction: str) -> list[str]:
         """The suspected fields without which differing quantities agree: one if it is enough, or all that take part."""
-        suspects = self._suspects(aside)
+        suspects = self._suspects(aside, direction)
         if suspects and self._verdict((*aside, suspects[0])) == "match":
             return suspects[:1]
         # What remains has causes of its own: a field that takes part adds to it. Quantities of parameters that only one
@@ -521,11 +524,10 @@ class _Explanation:
         without = {name: self._parting(self._names_but(name, (*aside, *suspects))) for name in suspects}
         return [name for name, parting in without.items() if parting is not None and not parting <= rest]
 
-    def _suspects(self, aside: Sequence[str]) -> list[str]:
+    def _suspects(self, aside: Sequence[str], direction: str) -> list[str]:
         """The fields that may cause the first difference and can be made equal, the likeliest first."""
-        configs, place = self.pair.configs, self.found.divergence
-        direction = "update" if place is None else place.direction
-        more = coverage.suspects(*configs, direction, self.found.worst.disagreements())
+        configs, worst = self.pair.configs, self._comparison(aside) or self.found.worst
+        more = coverage.suspects(*configs, direction, worst.disagreements())
         behind = [one.field for one in self.found.suspected]
         losses = coverage.conversion_losses(*configs)
         equal = coverage.functional_differences(*configs)

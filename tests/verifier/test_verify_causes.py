@@ -159,6 +159,20 @@ def test_a_field_takes_its_parts_along_and_what_follows_from_fields_is_no_cause(
     assert [(one.field, one.stage) for one in found.effects] == [(name, "loss") for name in found.equal_fields]
 
 
+def test_a_cause_in_the_steps_is_found_behind_a_cause_in_the_first_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the optimizer is suspected of a difference in the first pass."""
+    monkeypatch.setattr(StandInWorker, "rate", staticmethod(lambda job: job.blueprint.optimizer.learning_rate))
+    script, config = pair(tmp_path, EPSILON)
+    text = Path(script).read_text("utf-8")
+    Path(script).write_text(text.replace("--lr 1.0e-4", "--lr 2.0e-4"), "utf-8")
+    found = verify(read_config(script), read_config(config), Findings())
+    assert (found.verdict, found.rest) == ("mismatch", "match")
+    assert found.equal_fields == [EPSILON, "schedule.learning_rate"]
+    assert [effect.stage for effect in found.effects] == ["loss", "training"]
+
+
 def test_a_flag_that_conversion_loses_is_set_aside_by_itself(tmp_path: Path) -> None:
     """The list names the flag, and the conversion its key."""
     script, written = tmp_path / "run.sh", tmp_path / "written.yaml"
