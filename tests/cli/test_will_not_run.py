@@ -508,7 +508,7 @@ def test_a_pair_that_stops_is_refused_before_it_is_read_back(accmap) -> None:
     more = "lr_scale: True\nlr_scale_factor: 256\noptimizer: {type: AdamW}\n"
     answer = accmap("pair", "a.yaml", "-d", "p", *STATIC, files={"a.yaml": text + more})
     assert answer.code == 2, answer.err
-    assert "example.sh will not run: Megatron-LM 0.12 rejects this run. It requires min_lr <= lr" in answer.err
+    assert "example.sh will not run: Megatron-LM 0.12 rejects this run, because it requires min_lr <= lr" in answer.err
 
 
 # MindFormers 1.9 pynative/trainer/trainer.py:Trainer.__init__.
