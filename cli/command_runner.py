@@ -81,6 +81,7 @@ def _run_parsed(command: Command, parsed: Parsed) -> int:
     try:
         if command.reads:
             _gather_reading_options(command, parsed, values)
+        _keep_blas_in_one_thread(command)
         module, _, function = command.module.partition(":")
         run = getattr(named_module(module, __package__), function or "run")
         if not _is_told_of(command, parsed.files, values):
@@ -117,6 +118,15 @@ def _run_parsed(command: Command, parsed: Parsed) -> int:
         return _report_crash(error, str(values["lang"]))
     tell(say.out_of_memory().text(str(values["lang"])))
     return UNUSABLE
+
+
+def _keep_blas_in_one_thread(command: Command) -> None:
+    """The library below numpy starts no threads: commands of evidence have their own.
+
+    If memory is too short for those of OpenBLAS, it waits for ever, or ends the process as an interrupt does.
+    """
+    if command.module.startswith("evidence.") and not command.runs_others:
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def _is_told_of(command: Command, files: Sequence[str], values: Mapping[str, object]) -> bool:

@@ -18,7 +18,12 @@ _NO_MEMORY = ("failed to map segment", "annot allocate memory", "cannot map zero
 
 def is_out_of_memory(error: ImportError) -> bool:
     """True for a library that is installed, and that memory is too short for."""
-    return any(text in str(error) for text in _NO_MEMORY)
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, MemoryError) or any(text in str(cause) for text in _NO_MEMORY):
+            return True
+        cause = cause.__cause__  # numpy speaks of its source directory instead
+    return False
 
 
 def check_memory(error: ImportError) -> None:

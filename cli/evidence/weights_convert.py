@@ -56,9 +56,6 @@ def run(args: WeightsConvertArgs) -> int:
     for config in configs:
         require_accepted(config, OF_NETWORK)
     _keep_what_is_freed()
-    if request.workers > 1:
-        # With threads of its own, OpenBLAS waits for ever in a fork that memory is too short for.
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         if args.plan:
             return _plan(args, request, configs)

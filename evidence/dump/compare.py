@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ...schemas.diagnostic import UnreadableError, diagnose
 from ...schemas.fast_records import NamedTuple
+from ..arrays import open_numpy
 from ..threads import map_in_threads
 from .compare_divergence import Divergence, UnitResult, first_divergence
 from .compare_names import (
@@ -476,6 +477,8 @@ class _Work:
         """Run the queued batch, in several threads if files must be read."""
         # Only elements take the time that a thread costs.
         together = self._jobs if any(task.a.path and task.b.path for task in self._batch) else 1
+        if together > 1:
+            open_numpy()  # of a library that cannot be loaded in one thread, another might see a part
         answers = map_in_threads(self._one, self._batch, together)
         for task, answer in zip(self._batch, answers, strict=True):
             self._found.setdefault(task.unit, []).append(answer)
