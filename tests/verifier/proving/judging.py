@@ -236,7 +236,7 @@ class Judge:
             # The report says itself that something else is not the same, so nothing was promised.
             return tried._replace(said=f"with it the report also loses {', '.join(sorted(also))}")
         verdict, agrees, said = self._verdict(field, alike.pair)
-        if verdict == "mismatch" and carried and tried.status == "approximate":
+        if verdict == "mismatch" and carried and tried.status in ("approximate", "dropped"):
             # Both files say it, and the report that they do not do the same: it is lost.
             carried, alike, tried = False, base, tried._replace(carried=False)
             verdict, agrees, said = self._verdict(field, base.pair)
