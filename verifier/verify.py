@@ -574,7 +574,7 @@ class _Explanation:
             for one in self.found.not_compared
             if one.differs and one.field not in aside and (one.field not in vocabulary() or one.field in open_fields)
         ]
-        found = _run(pair, self.findings.leave_out(fields), self.session)
+        found = _run(pair, self.findings.leave_out(aside), self.session)
         listed = {*fields, *(one.field for one in self.found.not_compared)}
         why = [one for one in found.not_compared if one.differs and one.field not in listed]
         return found.as_partial(kept, self.session.options.accepted).verdict, why
