@@ -62,7 +62,7 @@ EXCEPTIONS: dict[str, tuple[int, str]] = {
     "verifier/megatron/model.py": (60, _BUILDER),
     "verifier/megatron/from_launch.py": (24, _BUILDER),
     "verifier/megatron/training.py": (6, _BUILDER),
-    "verifier/mindformers/dynamic.py": (5, _BUILDER),
+    "verifier/mindformers/dynamic.py": (6, _BUILDER),
     "verifier/mindformers/model.py": (8, _BUILDER),
     "verifier/mindformers/from_yaml.py": (18, _BUILDER),
     "verifier/mindformers/training.py": (1, _BUILDER),

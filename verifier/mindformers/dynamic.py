@@ -68,9 +68,6 @@ class DynamicBackend(MindFormersBackend):
         return kind(trainer, blueprint, self.used)
 
 
-_RAMP = "rampup_batch_size"
-
-
 def _forget_balancing_losses() -> None:
     """Clear the process's list of balancing losses, whose length is the number of layers of its first model."""
     name = "mindformers.pynative.transformers.moe.moe_utils"  # since 2.0
@@ -93,8 +90,8 @@ def _sections(written: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """
     own = {"local_batch_size": 1, "global_batch_size": 1, "seed": seed, "deterministic": False}
     training = {**written.get("training", {}), **own}
-    if training.get(_RAMP) is not None:
-        training[_RAMP] = None  # a ramp sets how many samples a step has, and the steps here have their own
+    if "rampup_batch_size" in training:
+        training["rampup_batch_size"] = None  # each step here has its own number of samples
     kept = {name: dict(written[name]) for name in ("optimizer", "lr_scheduler", "train_dataset", "model")}
     return {**kept, "training": training, "checkpoint": {"enable_save": False}}
 
