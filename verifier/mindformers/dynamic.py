@@ -89,9 +89,8 @@ def _sections(written: Mapping[str, Any], seed: int) -> dict[str, Any]:
     A process can choose deterministic kernels once, and the trainer of each job would; `start_mindspore` has chosen.
     """
     own = {"local_batch_size": 1, "global_batch_size": 1, "seed": seed, "deterministic": False}
-    training = {**written.get("training", {}), **own}
-    if "rampup_batch_size" in training:
-        training["rampup_batch_size"] = None  # each step here has its own number of samples
+    # Without a batch ramp: each step here has its own number of samples.
+    training = {name: value for name, value in written.get("training", {}).items() if name != "rampup_batch_size"} | own
     kept = {name: dict(written[name]) for name in ("optimizer", "lr_scheduler", "train_dataset", "model")}
     return {**kept, "training": training, "checkpoint": {"enable_save": False}}
 
