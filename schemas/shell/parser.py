@@ -785,7 +785,7 @@ class Parser:
             elif char == "$":
                 parts.append(self._dollar(in_double=True))
             else:
-                parts.append(self._backticks(in_double=True))
+                parts.append(self._backticks(in_double=not bounded, is_inner=is_inner))
 
     def _keep(self, parts: list[Part], skip: int = 0, size: int = 1) -> None:
         """Take characters literally, after `skip` dropped ones."""
@@ -850,8 +850,8 @@ class Parser:
         self.at += 1
         return Substitution(body, self.code.place(at, self.at))
 
-    def _backticks(self, *, in_double: bool) -> Part:
-        """Command substitution in backquotes."""
+    def _backticks(self, *, in_double: bool, is_inner: bool = False) -> Part:
+        """Command substitution in backquotes, whose backslashes bash drops before it parses the command."""
         text, opened = self.text, self.at
         at = opened + 1
         kept: list[Piece] = []
@@ -862,7 +862,7 @@ class Parser:
             char = text[at]
             if char == "`":
                 break
-            if char == "\\" and text[at + 1 : at + 2] in ("`", "\\", "$", *(('"',) if in_double else ())):
+            if char == "\\" and self._is_dropped(text[at + 1 : at + 2], in_double=in_double, is_inner=is_inner):
                 if at > run:
                     kept.extend(self.code.pieces(run, at))
                 kept.extend(self.code.pieces(at + 1, at + 2))
@@ -879,6 +879,13 @@ class Parser:
         body = inner.everything()
         self.depth -= 1
         return Substitution(body, place)
+
+    @staticmethod
+    def _is_dropped(following: str, *, in_double: bool, is_inner: bool) -> bool:
+        """True if bash drops a backslash in backquotes; in double quotes within others it keeps two kinds only."""
+        if is_inner:
+            return following not in ('"', "\n")
+        return following in ("`", "\\", "$") or (in_double and following == '"')
 
     def _process_substitution(self) -> Part:
         at = self.at
