@@ -174,13 +174,23 @@ def rounding_errors(
     unit = max(ULP[name] for name in names)
     total = math.sqrt(sum(_norm(array) ** 2 for key, array in exact[0].arrays.items() if key.startswith("gradient/")))
     logits = _error("logits", exact, rounded, unit, 0.0)
-    shared = [key for key in exact[0].arrays if key.startswith("gradient/") and key in exact[1].arrays]
-    each = [_error(key, exact, rounded, unit, _FLOOR_SHARE * total) for key in shared]
-    buffers = [key for key in exact[0].arrays if key.startswith(_BUFFERS) and key in exact[1].arrays]
-    added = [_error(key, exact, rounded, unit, _FLOOR_SHARE * total) for key in buffers]
-    middle = Error("median", _median([row.a for row in each]), _median([row.b for row in each]), 0.0, agrees=True)
-    middle = middle._replace(agrees=_is_similar(middle, "median"), apart=_median([row.apart for row in each]))
-    return (logits, middle, *each, *added)
+    gradients, buffers = (
+        [_error(key, exact, rounded, unit, _FLOOR_SHARE * total) for key in _shared_arrays(exact, prefix)]
+        for prefix in ("gradient/", _BUFFERS)
+    )
+    return (logits, _median_error(gradients), *gradients, *buffers)
+
+
+def _shared_arrays(answers: Sequence[WorkerAnswer], prefix: str) -> list[str]:
+    """Names of the arrays with a prefix that both models have."""
+    return [key for key in answers[0].arrays if key.startswith(prefix) and key in answers[1].arrays]
+
+
+def _median_error(errors: Sequence[Error]) -> Error:
+    """Median of the errors of each side, and whether the two are similar."""
+    a, b, apart = (_median([getattr(row, name) for row in errors]) for name in ("a", "b", "apart"))
+    found = Error("median", a, b, apart, agrees=True)
+    return found._replace(agrees=_is_similar(found, "median"))
 
 
 def _error(
