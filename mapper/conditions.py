@@ -7,7 +7,7 @@ from math import frexp, isfinite
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING
 from .equality import is_identical
-from .lenses.latent import ramp_of
+from .lenses.latent import ramp_of, stretches
 from .lenses.stages import chunks_of, embedding_and_loss
 
 if TYPE_CHECKING:
@@ -159,6 +159,13 @@ def _is_stretched_otherwise(value: Value, operand: Value, value_of: Callable[[Fi
     return None in ramps or ramps[0] != ramps[1]
 
 
+def _is_plain_rotary(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
+    """True for RoPE, and for YaRN if it is known to change no frequency with the operand's fields."""
+    if value != "yarn" or not isinstance(operand, (list, tuple)):
+        return value == "rope"
+    return not stretches(*(value_of(field_named(field)) for field in operand))
+
+
 def _says_a_number(entry: Value) -> bool:
     try:
         return isinstance(entry, str) and isfinite(float(entry))
@@ -200,6 +207,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "exceeds": _exceeds,
     "quotient_ne": _is_other_quotient,
     "stretched_otherwise": _is_stretched_otherwise,
+    "plain_rotary": _is_plain_rotary,
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,

@@ -95,20 +95,20 @@ def _temperature_put(values: Values, scope: Scope) -> Written:
     return (_coefficient(scale, factor),)
 
 
-def least_unstretched_length(base: Value) -> int | None:
+def least_unstretched_length(base: Value, fast: Value = BETA_FAST) -> int | None:
     """Smallest original length at which YaRN leaves all frequencies unchanged."""
-    known = number(base)
-    if known is None or known <= 1 or known > _LARGEST_BASE:
+    known, turns = number(base), number(fast)
+    if known is None or turns is None or known <= 1 or turns <= 0 or max(known, turns) > _LARGEST_BASE:
         return None
-    return ceil(known * BETA_FAST * 2 * pi)
+    return ceil(known * turns * 2 * pi)
 
 
 _LARGEST_BASE = 1e15
 
 
-def stretches(factor: Value, length: Value, base: Value) -> bool:
+def stretches(factor: Value, length: Value, base: Value, fast: Value = BETA_FAST) -> bool:
     """True if YaRN changes any frequency, or if that is unknown."""
-    times, positions, least = number(factor), integer(length), least_unstretched_length(base)
+    times, positions, least = number(factor), integer(length), least_unstretched_length(base, fast)
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
 

@@ -248,6 +248,8 @@ def _is_stretched(scope: Scope) -> bool:
     factor = scope.field("position.yarn.factor")
     if not isinstance(factor, (int, float)) or factor == 1:
         return True
+    if scope.field("position.yarn.mscale") != scope.field("position.yarn.mscale_all_dim"):
+        return True  # the quotient of the two scales the cosine and the sine
     return stretches(factor, scope.field("position.max_embeddings"), scope.field("position.rotary_base"))
 
 
