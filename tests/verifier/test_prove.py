@@ -145,6 +145,32 @@ def test_the_models_of_the_dynamic_graph_decide(monkeypatch: pytest.MonkeyPatch)
         assert wrong.outcome != "proved"
 
 
+@pytest.mark.parametrize(
+    ("differ", "outcome"),
+    [
+        ([(True, True), (True, False)], "proved"),  # Megatron-LM alone drops
+        ([(True, True), (False, True)], "fails"),  # the dynamic graph alone does, although the report denies it
+        ([(True, True), (True, False), (False, True)], "fails"),
+        ([(False, False), (True, True), (True, False), (False, True)], "not-run"),  # they differ without it, too
+    ],
+)
+def test_a_value_that_both_files_have_is_shown_to_be_dropped(
+    monkeypatch: pytest.MonkeyPatch, differ: list[tuple[bool, bool]], outcome: str
+) -> None:
+    field: Any = "attention.dropout"
+
+    def verdict(_self: Judge, _field: str, pair: Any, _stage: str = "all") -> tuple[str, float | None, str]:
+        sides = tuple(bool(recipe_of(config).value(field)) for config in pair)
+        return ("mismatch", None, "dropout loss") if sides in differ else ("match", 1e-7, "")
+
+    monkeypatch.setattr(Judge, "_verdict", verdict)
+    with RememberingWorkers() as workers:
+        (tried,) = Judge(DYNAMIC, {}, workers, {}).row(rows_of(field)[0])
+    assert (tried.outcome, tried.value) == (outcome, 0.5)
+    if outcome == "proved":
+        assert not tried.carried
+
+
 def test_weights_that_are_drawn_otherwise_are_told_from_others() -> None:
     assert is_drawing("initialisation embedding.position_embeddings.weight")
     assert not is_drawing("initialisation embedding.word_embeddings.weight, loss 1")

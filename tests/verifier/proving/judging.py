@@ -236,12 +236,10 @@ class Judge:
             # The report says itself that something else is not the same, so nothing was promised.
             return tried._replace(said=f"with it the report also loses {', '.join(sorted(also))}")
         verdict, agrees, said = self._verdict(field, alike.pair)
-        if verdict == "mismatch" and carried and tried.status in ("approximate", "dropped"):
-            # Both files say it, and the report that they do not do the same: it is lost.
-            carried, alike, tried = False, base, tried._replace(carried=False)
-            verdict, agrees, said = self._verdict(field, base.pair)
-        if verdict == "mismatch" and is_drawing(said) and not field.startswith("init."):
+        if verdict == "mismatch" and not _counts(field, said):
             verdict = "match"
+        if verdict == "mismatch" and carried and tried.status in ("approximate", "dropped"):
+            return self._written_and_lost(tried, base, changed, said)
         if verdict == "mismatch" and not carried:
             # The other side has not even the context: that the value changes this side's own model is all there is.
             own, parts, why = self._parted(field, (base.origin, changed.origin))
@@ -265,6 +263,28 @@ class Judge:
         if other != "mismatch":
             return self._rounded(tried, base, changed)
         return tried._replace(outcome="proved", said=why, computed=_computed(base, changed) if carried else ())
+
+    def _written_and_lost(self, tried: Tried, base: Written, changed: Written, said: str) -> Tried:
+        """Of a value that both files have, that the report calls a loss, and with which the models differ.
+
+        Without it they must match. The side of which the report says that it drops the value must match without it on
+        the other side, too.
+        """
+        field = tried.field
+        verdict, agrees, why = self._verdict(field, base.pair)
+        if verdict == "not-verifiable":
+            return tried._replace(outcome="not-run", said=why)
+        if verdict == "mismatch" and _counts(field, why):
+            return self._on_one_side(tried, base, changed, said)
+        if tried.status == "dropped":
+            alone = Written(base.origin, changed.converted, base.translation)
+            verdict, _, why = self._verdict(field, alone.pair)
+            if verdict == "not-verifiable":
+                return tried._replace(outcome="not-run", said=why)
+            if verdict == "mismatch" and _counts(field, why):
+                return self._failed(tried, changed, f"the report calls it dropped, and the other side reads it: {why}")
+        _, parts, said = self._verdict(field, changed.pair)
+        return tried._replace(outcome="proved", carried=False, agrees=agrees, parts=parts, said=said)
 
     def _on_one_side(self, tried: Tried, base: Written, changed: Written, said: str) -> Tried:
         """Of a context that the report itself loses: whether the value changes the model of the side that has it."""
@@ -370,6 +390,11 @@ def _disagreements(field: str, found: Verification) -> list[str]:
     drawn = found.worst.initial_weights.different if field.startswith("init.") else ()
     apart = dict((*apart.items(), *(("initialisation", name) for name in drawn[:1])))
     return [f"{stage} {name}" for stage, name in apart.items()]
+
+
+def _counts(field: str, said: str) -> bool:
+    """Whether what differs counts for the field: initial weights alone count only for fields that draw them."""
+    return field.startswith("init.") or not is_drawing(said)
 
 
 def is_drawing(said: str) -> bool:
