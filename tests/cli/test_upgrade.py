@@ -294,10 +294,16 @@ def test_recomputed_layers_of_each_chunk_have_names(accmap, old: Path) -> None:
     text = STATIC.replace("num_hidden_layers: 2", "num_hidden_layers: 4\n    pp_interleave_num: 2")
     stages = "  model_parallel: 1\n  pipeline_stage: 2\n  micro_batch_num: 2"
     text = text.replace("  model_parallel: 1  # of one node", stages)
-    old.write_text(f"use_parallel: True\n{text}recompute_config:\n  recompute: [[1, 0], [1, 1]]\n", encoding="utf-8")
+    text = f"use_parallel: True\n{text}recompute_config:\n  recompute: [[1, 0], [1, 1]]\n"
+    interleaved = "  parallel_mode: 1\n  pipeline_config: {pipeline_interleave: True, pipeline_scheduler: 1f1b}"
+    old.write_text(text.replace("  parallel_mode: 1", interleaved), encoding="utf-8")
     answer = accmap("upgrade", "old.yaml")
     assert answer.code == 0, answer.err
     assert "full_recompute_layer: [0, 2, 3]" in answer.out.replace('"', "").replace("'", "")
+    old.write_text(text, encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml")
+    assert answer.code == 2
+    assert "recompute_config.recompute must have one row per model chunk (1)" in answer.err
 
 
 def test_an_optimizer_that_the_dynamic_graph_lacks_is_a_loss(accmap, old: Path) -> None:
