@@ -117,7 +117,7 @@ def _in_processes(
             process.start()
             theirs.close()
             running[ours] = process
-            ours.send(next(left))
+            _send(ours, next(left), jobs)
         while running:
             answered: list[Any] = wait(list(running))
             for ready in answered:
@@ -126,7 +126,7 @@ def _in_processes(
                 done += len(answers)
                 report_progress(done, total, waiting[number][-1][0])
                 following = next(left, None)
-                ready.send(following)
+                _send(ready, following, jobs)
                 if following is None:
                     running.pop(ready).join()
     finally:
@@ -134,6 +134,14 @@ def _in_processes(
             process.terminate()
             process.join()
     return [found[number] for number in range(len(waiting))]
+
+
+def _send(connection: Any, share: tuple[int, Sequence[tuple[str, ...]]] | None, jobs: int) -> None:
+    """Hand a process its next share, or None if there is none; UsageError if the system has ended it."""
+    try:
+        connection.send(share)
+    except OSError:
+        raise UsageError(say.lint_worker_lost(jobs=jobs)) from None
 
 
 def _receive(connection: Any, jobs: int) -> tuple[int, list[Answer]]:

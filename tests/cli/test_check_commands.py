@@ -208,4 +208,4 @@ def test_an_array_that_may_not_be_read(accmap, arrays: None, monkeypatch: pytest
 
 def test_a_cut_array_in_chinese(accmap, arrays: None, tmp_path: Path) -> None:
     (tmp_path / "cut.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:-8])
-    assert "文件被截断" in accmap("check", "npy", "cut.npy", "a.npy", "--lang", "zh").err
+    assert "文件不完整" in accmap("check", "npy", "cut.npy", "a.npy", "--lang", "zh").err

@@ -106,7 +106,7 @@ def test_what_begins_anew_at_the_end_of_a_document(
     found = accmap("data", "check", "a.sh", "b.yaml", "--format", "json", files={"a.sh": start, "b.yaml": yaml})
     said = json.loads(found.out)
     told = [one["message"] for one in said["problems"] if "Only one side" in one["message"]]
-    words = {"attention": "Only one side limits attention", "positions": "Only one side resets positions"}
+    words = {"attention": "Only one side keeps attention", "positions": "Only one side resets positions"}
     assert sorted(name for name, begins in words.items() if any(one.startswith(begins) for one in told)) == differs
     assert (found.code, said["verdict"]) == ((1, "bad") if differs else (0, "good")), told
 

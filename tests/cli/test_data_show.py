@@ -103,7 +103,7 @@ def test_text_where_a_tokenizer_is_given(show: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("a", "words", "code", "said"),
     [
-        (script("data"), ("--step", "11"), 1, "last step of the run, 10"),
+        (script("data"), ("--step", "11"), 1, "the run ends at step 10"),
         (script("gone"), ("--step", "1"), 1, "gone"),
         (script("data"), (), 2, "requires a step"),
         (script("data"), ("--step", "0"), 2, "--step"),

@@ -202,7 +202,7 @@ def test_a_package_of_which_no_file_speaks(accmap: Any) -> None:
     answer = json.loads(accmap("defects", "a.sh", "--megatron", "0.14", "--format", "json", files={"a.sh": text}).out)
     found = {one["code"]: one for one in answer["defects"]}["DEF076"]
     assert found["severity"] == "warning"
-    assert "if the run uses Transformer Engine from 2.6 to before 2.7" in found["message"]
+    assert "if the run uses Transformer Engine 2.6 or later, before 2.7" in found["message"]
     assert listed(accmap)["DEF076"]["database_specific"]["package"] == {
         "name": "transformer-engine",
         "at_least": "2.6",

@@ -137,7 +137,9 @@ def test_how_far_it_is_is_noted(accmap, tmp_path: Path, monkeypatch: pytest.Monk
     numbers = [number for number, _ in told]
     assert numbers == sorted(numbers)
     assert numbers[-1] == 12
-    assert [what for _, what in told] == names[first:]
+    files = [what for _, what in told]
+    # Of two processes either may answer first.
+    assert (files if jobs == "1" else sorted(files, key=names.index)) == names[first:]
 
 
 def test_the_partner_of_a_file_that_cannot_be_read_is_not_named_by_processes(accmap: Any, tmp_path: Path) -> None:

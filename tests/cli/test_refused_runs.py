@@ -267,7 +267,7 @@ def test_the_number_of_devices_replaces_the_default_of_a_variable(accmap: Run, t
     (tmp_path / "a.sh").write_text(f"{launch} {SOUND} {parallel}\n", "utf-8")
     answer = accmap("convert", "a.sh", "-o", "out.yaml")
     assert (answer.code, CANNOT_START in answer.err) == (REFUSED, True)
-    assert "variable that is not set" in answer.err
+    assert "accmap uses the script's default" in answer.err
     assert "--world-size N" in answer.err
     for words in ("lint --no-cache a.sh", "convert a.sh -o out.yaml", "pair a.sh -d p"):
         answer = accmap(*shlex.split(words), "--world-size", "32")

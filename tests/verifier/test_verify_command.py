@@ -80,7 +80,7 @@ def test_a_missing_framework_names_the_one_command(
         (["ONE", "TWO", "--precision", "fp8"], "as-written"),
         (["ONE", "TWO", "--stage", "step9"], "step1"),
         (["ONE", "TWO", "--ranks"], "verify no longer has --ranks"),
-        (["ONE", "--against", "torch"], "`verify record`, then `verify join`"),
+        (["ONE", "--against", "torch"], "`verify record` on the machine of each framework, then `verify join`"),
         (["ONE", "TWO", "--ranks", "--lang", "zh"], "已移除"),
     ],
 )
