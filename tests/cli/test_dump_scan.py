@@ -79,7 +79,7 @@ def test_a_backward_unit_does_not_make_a_nan_that_a_forward_one_was_given(accmap
     path.write_text(json.dumps(told))
     found = accmap("dump", "scan", "bad")
     assert found.code == 1
-    assert f"{first} is the first module that contains either" in found.out
+    assert f"{first} is the first module that contains NaN or infinity" in found.out
     assert "is the first module that produces NaN or infinity" not in found.out
     assert json.loads(accmap("dump", "scan", "bad", "--format", "json").out)["parts"][0]["origin"] is None
 

@@ -407,7 +407,9 @@ class TestGaps:
         assert found == (
             "partial",
             [
-                ("30 lines of b.log: later lines for the same steps have different losses, and accmap uses them"),
+                (
+                    "30 lines of b.log: later lines for the same steps have different losses, and accmap uses the later lines"
+                ),
             ],
         )
 

@@ -70,7 +70,7 @@ def test_what_bash_stops_at_is_named_as_bash_names_it(script: str, tmp_path: Pat
         ),
         (
             "if ping; then A=1; else A=2; fi\ntorchrun a.py --x $A\n",
-            "the value depends on the condition at line 1; set it with `--branch 1=yes` or `--branch 1=no`",
+            "the value depends on the condition at line 1; set the condition with `--branch 1=yes` or `--branch 1=no`",
             "取决于第 1 行的条件，请用 `--branch 1=yes` 或 `--branch 1=no` 指定",
         ),
         (
