@@ -408,7 +408,8 @@ class TestGaps:
             "partial",
             [
                 (
-                    "30 lines of b.log: later lines for the same steps have different losses, and accmap uses the later lines"
+                    "30 lines of b.log: later lines for the same steps have different losses, "
+                    "and accmap uses the later lines"
                 ),
             ],
         )
