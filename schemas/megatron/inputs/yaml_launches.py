@@ -615,6 +615,11 @@ _CONFIGS = os.path.join("primus", "configs")
 _PARTS_OF_MODULE = frozenset(("name", "framework", "config", "model", "overrides", "params"))
 _NO_PRESET_VALUES = frozenset(("name", "framework", "config", "model", "params", "trainer_class", "bases"))
 _EXTENDS = "extends"
+_FILLING = ("bases", "includes")
+"""Files whose values a file of an early release takes where it has none, in this order; the first file that has one
+wins (core/utils/yaml_utils.py:parse_yaml)."""
+_LATE_LOADER = os.path.join("..", "core", "config", "yaml_loader.py")
+"""Of the releases that read `extends` alone."""
 _NULL = "null"
 _PLACEHOLDER = r"\${([^:{}]+)(?::([^}]*))?}"
 _NUMBER = r"-?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)"
@@ -732,6 +737,7 @@ class _Presets:
         self.file, self.version, self.variables, self.open_file = file, version, variables, open_file
         self.is_there = is_there
         self.folder = _configs_above(path, is_there)
+        self.fills = self.folder is not None and not is_there(os.path.normpath(os.path.join(self.folder, _LATE_LOADER)))
 
     def values(self, trainer: Tree) -> Tree:
         """All values of a trainer: presets first, then its own."""
@@ -790,20 +796,24 @@ class _Presets:
     def with_bases(
         self, tree: Tree, folder: str | None, name: str | None, depth: int, place: Span | None = None
     ) -> Tree:
-        """Configuration tree merged over those it extends."""
+        """Configuration tree merged over those it extends, and filled up from those that an early release names."""
         own = self.with_variables(tree)
-        held = own.pop(_EXTENDS, None)
-        named = None if isinstance(held, dict) else held
-        told = () if named is None else named.value
         found: Tree = {}
-        for one in [told] if isinstance(told, str) else told if is_list(told) else ():
-            if name is None or place is None:
-                path = os.path.join(folder or "", str(one))
-                above = self.with_bases(self.tree_of(self.open_file(path)), os.path.dirname(path), None, depth + 1)
-            else:
-                above = self.read(f"{os.path.dirname(name)}/{one}", place, depth + 1)
+
+        def trees_of(held: Tree | _Leaf | None) -> Iterator[Tree]:
+            for one in _file_names(held):
+                if name is None or place is None:
+                    path = os.path.join(folder or "", one)
+                    yield self.with_bases(self.tree_of(self.open_file(path)), os.path.dirname(path), None, depth + 1)
+                else:
+                    yield self.read(f"{os.path.dirname(name)}/{one}", place, depth + 1)
+
+        for above in trees_of(own.pop(_EXTENDS, None)):
             _lay(above, found)
         _lay(own, found)
+        for key in _FILLING if self.fills else ():
+            for above in trees_of(found.pop(key, None)):
+                found = {**above, **found}
         return found
 
     def with_variables(self, tree: Tree) -> Tree:
@@ -833,6 +843,12 @@ class _Presets:
         if lacking:
             return _Unset(value, ", ".join(lacking))
         return value if text == value else _scalar_of(text)
+
+
+def _file_names(held: Tree | _Leaf | None) -> Sequence[str]:
+    """Names of other files that a value lists."""
+    told = None if held is None or isinstance(held, dict) else held.value
+    return [told] if isinstance(told, str) else [str(one) for one in told] if is_list(told) else []
 
 
 def _scalar_of(text: str) -> Any:
