@@ -12,6 +12,7 @@ from ..mappings.tables import rows_of, table
 from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import what_stops
 from ..schemas.verdict import Unseen, conclude, unseen_json, unseen_words
+from .computed.results import AT_LEAST
 from .equality import NOT_NONE, is_equal, is_equal_field, is_same_quantity
 from .gates import counts, ignored_on_one_side, meaningful, same_numbers
 from .messages_compiled import say
@@ -195,10 +196,17 @@ def _difference_status(name: FieldName, left: Found | None, right: Found | None,
 
 
 def _computed_status(left: Found | None, right: Found | None) -> Verdict | None:
-    """Status `undecided` if a formula could not be computed on one side; else None."""
+    """Status of a computed quantity; None if a formula could not be computed on one side."""
     if left is None or right is None or not (left.decided and right.decided):
         return None
-    return "equal" if is_same_quantity(left.value, right.value) else "different"
+    if is_same_quantity(left.value, right.value):
+        return "equal"
+    return "undecided" if is_lower_bound(left.value) or is_lower_bound(right.value) else "different"
+
+
+def is_lower_bound(value: Value) -> bool:
+    """True if a computed quantity is only known to be at least a number."""
+    return isinstance(value, str) and value.startswith(AT_LEAST)
 
 
 GENERATION = "generation."

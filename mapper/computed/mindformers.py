@@ -31,13 +31,15 @@ from ...mappings.keys_compiled import (
     RESOLVED_RANKS,
     RUN_LENGTH,
 )
-from ...schemas.fast_records import TYPE_CHECKING, cast
+from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.plain_values import is_on
 from ...schemas.rows import UndecidedError
+from ..lenses.run import SomeWeightsError, blend_of
 from .facts_compiled import BALANCING, CLASSES, PLAIN_OPTIMIZERS
 from .results import (
     ACROSS,
     AS_CHOSEN,
+    AT_LEAST,
     BY_SCORES,
     EVERY_TOKEN,
     FROM_CHECKPOINT,
@@ -463,7 +465,7 @@ def _rounds(config: Values) -> int:
     return _samples_of_step(config) // (_micro_batch(config) * whole(config.get(RESOLVED_RANKS["copies"])))
 
 
-def samples(config: Values, dialect: str) -> int:
+def samples(config: Values, dialect: str) -> int | str:
     """1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`: what every update takes, to the run's end."""
     if dialect == "dynamic":
         return _dynamic_samples(config)
@@ -563,11 +565,49 @@ _NAMES = {
 """Names of the static graph's parameters by the kinds that are drawn alike; a matched one must stand for its kind."""
 
 
-def _dynamic_samples(config: Values) -> int:
-    """2.0–2.1 `pynative/trainer/trainer.py:Trainer._inner_train_loop`: what every update takes, to the last step."""
+def _dynamic_samples(config: Values) -> int | str:
+    """Samples that the run draws before it repeats any, at least so many if only the data files show it.
+
+    1.9–2.1 `pynative/trainer/trainer.py:Trainer`: at the end of the dataset, it makes a new iterator in the same order.
+    """
     if config.get(DYNAMIC_RUN["ramp"]):
         raise UndecidedError
-    return whole(config.get(DYNAMIC_RUN["steps"])) * whole(config.get(RESOLVED_GLOBAL_BATCH))
+    size = _size_of_dataset(config)  # first: a finding is at what the formula reads first
+    needed = whole(config.get(DYNAMIC_RUN["steps"])) * whole(config.get(RESOLVED_GLOBAL_BATCH))
+    if size is None or size.samples >= needed:
+        return needed
+    return size.samples if size.is_known else f"{AT_LEAST} {size.samples}"
+
+
+class _Size(NamedTuple):
+    """Samples of a dataset; not known if the dataset goes on to the end of an epoch of its files."""
+
+    samples: int
+    is_known: bool
+
+
+def _size_of_dataset(config: Values) -> _Size | None:
+    """Size of the dynamic graph's Megatron dataset; None for another loader or paths that cannot be read.
+
+    1.9–2.1 `dataset/blended_datasets/blended_megatron_dataset_builder.py:BlendedMegatronDatasetBuilder`: a single
+    prefix is read in whole epochs (`gpt_dataset.py:GPTDataset.__len__`), a blend in as many samples as are asked for.
+    """
+    sizes = config.get(DYNAMIC_DATA["sizes"])
+    if config.get(DYNAMIC_DATA["type"]) != MEGATRON_DATA or not isinstance(sizes, (list, tuple)) or not sizes:
+        return None
+    asked, common = whole(sizes[0]), config.get(DYNAMIC_DATA["paths"])
+    paths = common or config.get(DYNAMIC_DATA["own_paths"])
+    if not paths:
+        return None
+    try:
+        blend = blend_of(cast("list[object]", paths) if isinstance(paths, (list, tuple)) else [paths])
+    except SomeWeightsError:
+        return None
+    several = len(blend.prefixes) > 1
+    if blend.weights is None or not (common or several):
+        return _Size(asked, several)
+    # `_get_size_per_split_per_dataset`: 0.5% more than each weight asks for.
+    return _Size(sum(math.ceil(asked * weight / sum(blend.weights) * 1.005) for weight in blend.weights), True)
 
 
 def _dynamic_weighting(config: Values) -> str:

@@ -241,6 +241,8 @@ def balancing_term(group: str, counted: str = "") -> str:
 
 Z_LOSS = "router z loss"
 PREDICTION = "multi-token prediction"
+AT_LEAST = "at least"
+"""Before a number that only the data files can raise."""
 PREDICTION_BY_ALL = "multi-token prediction over all tokens"
 """Divided by the tokens of the main loss, of which deeper predictions have fewer."""
 

@@ -42,6 +42,7 @@ _BY_CODE: tuple[FieldName | None, ...] = (
     "computed.loss_weighting", "computed.loss_terms", "computed.initial_deviations",
 )  # fmt: skip
 """What each framework makes of equal settings by its own code, in some versions and layouts, and no key undoes."""
+_SAMPLES: FieldName = "computed.samples"
 _LOST: tuple[Status, ...] = ("dropped", "approximate", "unresolved")
 
 
@@ -246,6 +247,10 @@ def _own_row(translation: Translation, difference: Difference) -> ReportRow | No
             False,
         )
     given = None if here is None else here.value
+    if difference.field == _SAMPLES:
+        text = say.samples_begin_anew(given=_value_text(here), other=_value_text(there))
+        keys = _keys_of_found(here)
+        return ReportRow(_SAMPLES, keys, (), given, "approximate", difference.impact, False, *text.both())
     if isinstance(given, str) and holds_placeholder(given) and there is not None and not there.decided:
         text = say.stays_a_placeholder(text=given)
         keys, written = _keys_of_found(here), _keys_of_found(there)

@@ -7,7 +7,7 @@ takes another way; where it differs although nothing that feeds it does, that is
 from __future__ import annotations
 
 from ...mapper.computed.results import FROM_CHECKPOINT
-from ...mapper.differences import difference_of
+from ...mapper.differences import difference_of, is_lower_bound
 from ...mapper.equality import is_same_quantity
 from ...mapper.gates import ignored_on_one_side
 from ...mapper.recipe.reading import side_of
@@ -70,10 +70,19 @@ def run(subject: Subject) -> Iterator[Found]:
     """
     other_length = _LENGTH in _differing_fields(subject)
     for found in _first_difference(subject, ("computed.samples",)):
-        yield found._replace(severity="warning") if other_length and subject.profile == "align" else found
+        depends = _hangs_on_the_files(subject) or (other_length and subject.profile == "align")
+        row = difference_of("run.train_samples", *(side.recipe for side in subject.sides))
+        found = found._replace(variant="") if row is not None and row.status == "different" else found
+        yield found._replace(severity="warning") if depends else found
     for found in _first_difference(subject, ("computed.learning_rates",)):
         if not (other_length and _agree_at_the_start(subject)):
             yield found
+
+
+def _hangs_on_the_files(subject: Subject) -> bool:
+    """True if only the data files show how many samples one of the runs draws before it repeats any."""
+    both = subject.decided_pair("computed.samples")
+    return both is not None and (is_lower_bound(both.a.value) or is_lower_bound(both.b.value))
 
 
 def _agree_at_the_start(subject: Subject) -> bool:

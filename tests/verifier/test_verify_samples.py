@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import yaml
 
-from accmap import ReadOptions, convert
+from accmap import ReadOptions, convert, diff
 from accmap.mapper.modules import fields_of
 from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.reader import read_config
@@ -198,3 +198,40 @@ def test_why_no_samples_are_drawn(name: str, tmp_path: Path) -> None:
     assert not isinstance(found, Samples)
     assert TABLE["undrawn"][name]["said"] in found.text("en")
     assert found.text("zh") != found.text("en")
+
+
+@pytest.mark.parametrize("samples", [20, 20_000, 40_000, 80_000])
+def test_a_dynamic_run_has_a_length_of_its_own(samples: int, tmp_path: Path) -> None:
+    script, written = tmp_path / "pretrain.sh", tmp_path / "train.yaml"
+    script.write_text(
+        script_of({**TABLE["base"], "data-path": None}).rstrip("\n") + " --data-path 0.3 /d/a 0.7 /d/b\n", "utf-8"
+    )
+    config = read_config(str(script))
+    text = convert(config, options=ReadOptions(mindformers="2.1")).text
+    assert "sizes: [40000, 0, 0]" in text
+    written.write_text(text.replace("sizes: [40000, 0, 0]", f"sizes: [{samples}, 0, 0]"), "utf-8")
+    found = samples_of(config, read_config(str(written)))
+    assert isinstance(found, Samples)
+    megatron, mindformers = found.plans
+    steps = megatron.samples // megatron.batch
+    assert (megatron.steps, mindformers.steps) == (None, steps)
+    assert (mindformers.samples // mindformers.batch < steps) is (samples < 40_000)
+
+
+@pytest.mark.parametrize(
+    ("paths", "status", "row"),
+    [
+        ("/d/a", "undecided", ("run.train_samples", "conditional")),
+        ("0.3 /d/a 0.7 /d/b", "different", ("computed.samples", "approximate")),
+    ],
+)
+def test_data_that_end_before_a_dynamic_run(paths: str, status: str, row: tuple[str, str], tmp_path: Path) -> None:
+    script, written = tmp_path / "pretrain.sh", tmp_path / "train.yaml"
+    text = script_of({**TABLE["base"], "data-path": None}).rstrip("\n")
+    script.write_text(f"{text} --data-path {paths}\n", "utf-8")
+    text = convert(str(script), options=ReadOptions(mindformers="2.1")).text
+    written.write_text(text.replace("sizes: [40000, 0, 0]", "sizes: [20000, 0, 0]"), "utf-8")
+    rows = {str(one.field): one for one in diff(str(script), str(written))}
+    assert rows["computed.samples"].status == status
+    back = convert(str(written), options=ReadOptions(megatron="0.12"))
+    assert row in [(one.field, one.status) for one in back.rows]

@@ -622,7 +622,7 @@ _COLUMNS = ("input_ids", "labels", "loss_mask")
 def draw_samples(plan: SamplePlan, folder: str) -> tuple[Tokens, int | None, set[str]]:
     """First samples in training order, the steps until they repeat, and the names of stand-ins used.
 
-    The dynamic graph's run has a length of its own, which need not be that of its data.
+    The dynamic graph's run has a length of its own: only data that end before it repeat.
     """
     stood_in = inputs.provide_index_functions("mindformers.dataset.blended_datasets.helpers")
     import mindspore.dataset
@@ -651,5 +651,6 @@ def draw_samples(plan: SamplePlan, folder: str) -> tuple[Tokens, int | None, set
     for _step, batch in zip(range(plan.drawn // plan.batch), steps, strict=False):
         for column, name in zip(found, _COLUMNS, strict=True):
             column.append(batch[name])
-    passes = batches.get_dataset_size() if given["cut"] else None
+    size = int(batches.get_dataset_size())
+    passes = size if plan.steps is None else min(size, plan.steps)
     return Tokens(*map(np.concatenate, found)), passes, {inputs.INDEX_FUNCTIONS} if stood_in else set()

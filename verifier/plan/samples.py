@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mapper.lenses.run import SomeWeightsError, blend_of, split_weights
 from ...mapper.recipe.reading import recipe_of
+from ...mappings.keys_compiled import DYNAMIC_RUN
 from ...schemas.diagnostic import WordsError
 from ...schemas.fast_records import NamedTuple
 from ...schemas.plain_values import is_on
@@ -25,7 +26,7 @@ from ..worker.inputs import MEAN_DOCUMENT
 from .dimensions import VOCABULARY, Target, both, made_small
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
@@ -93,6 +94,8 @@ class _Run(NamedTuple):
     length: int | None
     end: int | None
     pad: int | None
+    steps: int | None = None
+    """Of a run that begins its data anew if they end; None if the data say how long the run is."""
 
 
 def samples_of(a: Config, b: Config) -> Samples | Words:
@@ -183,6 +186,7 @@ def _mindformers(config: Config) -> _Run:
         length=_whole(told.get("seq_length")),
         end=_token(config, told.get("eod", -1)),
         pad=_token(config, told.get("pad", -1)),
+        steps=_whole(config.value(DYNAMIC_RUN["steps"])) if dynamic else None,
     )
 
 
@@ -253,11 +257,25 @@ def _sample_plans(a: _Run, b: _Run) -> Samples:
             count,
             batch,
             drawn,
+            own,
         )
-        for run, named, length, count, batch in zip(given, names, short, asked, small, strict=True)
+        for run, named, length, count, batch, own in zip(
+            given, names, short, asked, small, _own_lengths(given, steps, few), strict=True
+        )
     )
     shrunk = {_SIZE: [both(*batches), both(*small)], _SAMPLES: [both(*samples), both(*asked)]}
     return Samples((plans[0], plans[1]), {field: sizes for field, sizes in shrunk.items() if sizes[0] != sizes[1]})
+
+
+def _own_lengths(given: Sequence[_Run], steps: tuple[int, int], few: tuple[int, int]) -> Iterator[int | None]:
+    """Steps of each small run that has a length of its own, as many, more or fewer than its data give."""
+    for run, whole, small in zip(given, steps, few, strict=True):
+        if run.steps is None or run.steps in steps:
+            yield None if run.steps is None else few[steps.index(run.steps)]
+        elif run.steps > whole:
+            yield made_small(whole, run.steps, Target(small, max(1, small // 2)))[1]
+        else:
+            yield max(1, small // 2)
 
 
 def _amount(samples: int, batch: int, small: int, steps: int) -> int:

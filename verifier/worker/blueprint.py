@@ -114,6 +114,8 @@ class SamplePlan(NamedTuple):
     batch: int
     drawn: int
     """How many are looked at, from the first on."""
+    steps: int | None = None
+    """Steps of a run that begins its data anew if they end; None if the data say how long it is."""
 
 
 class CutPlan(NamedTuple):
