@@ -97,7 +97,8 @@ def test_no_command_depends_on_the_order_of_the_files(accmap: Accmap, count: int
             ]
             assert len({answer.code for answer in told}) == 1, (command, text, other_text)
             if told[0].code < 2:
-                assert _gist(command, told[0].out) == _gist(command, told[2].out)
+                alike = Path(name).suffix == Path(other_name).suffix
+                assert _gist(command, told[0].out, alike=alike) == _gist(command, told[2].out, alike=alike)
 
 
 @pytest.mark.parametrize(("count", "seed"), [(2, 11), pytest.param(40, 12, marks=SLOW)])
@@ -135,8 +136,14 @@ def _page_rows(page: str) -> Counter[tuple[str, str, str]]:
     return Counter(found)
 
 
-def _gist(command: str, out: str) -> object:
+def _gist(command: str, out: str, *, alike: bool) -> object:
+    """An answer without the order of the sides. Of two files alike, the second is the one that findings are in."""
     answer = json.loads(out)
+    if command == "lint" and alike:
+        return Counter(
+            (one["code"], one["severity"], tuple(sorted(re.findall(r"[\w./-]+", one["message"]))))
+            for one in answer["diagnostics"]
+        )
     if command == "lint":
         return Counter((one["code"], one["severity"], one["file"], one["message"]) for one in answer["diagnostics"])
     if command == "lr":
