@@ -36,7 +36,7 @@ def test_one_file_of_either_side(accmap, tmp_path: Path) -> None:
         assert (tmp_path / str(number) / "layer_mapping.yaml").read_text() == (
             tmp_path / "0/layer_mapping.yaml"
         ).read_text()
-    assert "is its conversion" in (tmp_path / "0/README.md").read_text()
+    assert "accmap converted it" in (tmp_path / "0/README.md").read_text()
 
 
 @pytest.mark.procedure("proc.dump.o2")

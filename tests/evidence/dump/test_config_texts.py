@@ -341,4 +341,4 @@ def test_one_file_is_enough(tmp_path: Path) -> None:
         assert {module.mindformers for module in modules_of(subject)} == {
             module.mindformers for module in modules_of(pair)
         }
-        assert "is its conversion" in readme(plan(subject, Request(), "/dump"), "en")
+        assert "accmap converted it" in readme(plan(subject, Request(), "/dump"), "en")
