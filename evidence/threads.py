@@ -25,7 +25,7 @@ _MISSING: Any = object()
 
 
 class _Token:
-    """What lives as long as its thread."""
+    """A token that lives as long as its thread."""
 
     __slots__ = ("__weakref__",)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _NAME = "accmap"
 _NO_MEMORY = ("failed to map segment", "annot allocate memory", "cannot map zero-fill pages")
-"""What the system's loader says of a library that memory is too short for."""
+"""Messages of the system's loader if memory is too short for a library."""
 
 
 def is_out_of_memory(error: ImportError) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .settings import Settings
 
     Given: TypeAlias = tuple[Settings, bool, bool, Language | None]
-    """What each share is linted with: the settings, and what the answers contain."""
+    """The settings for each share, and the parts that its answers contain."""
     Answer: TypeAlias = tuple[Report, Mapping[str, bytes] | None, tuple[str, ...]]
     """A report, notes on what was read, and the names of the files."""
 

@@ -136,7 +136,7 @@ class Ahead(Generic[_Made]):
         return made[0]
 
     def _next_made(self) -> tuple[_Made, int] | BaseException:
-        """What was made first; MemoryError if the thread has ended before it made anything further."""
+        """The first result; MemoryError if the thread has ended before it made anything further."""
         from queue import Empty
 
         while True:
