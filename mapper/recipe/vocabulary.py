@@ -60,11 +60,12 @@ def vocabulary() -> Mapping[FieldName, Field]:
 _JSON_TYPES = {
     "int": ["integer", "null"], "float": ["number", "string", "null"], "number": ["number", "null"],
     "bool": ["boolean", "null"], "str": ["string", "null"], "dtype": ["string", "null"],
-    "list": ["array", "integer", "null"],
+    "list": ["array", "integer", "null"], "bound": ["integer", "string", "null"],
 }  # fmt: skip
 """What the values of a field are, by its type; a word of a choice is told by what reads it.
 
-A list that is one of each layer may be a frequency where the number of layers is not known.
+A list that is one of each layer may be a frequency where the number of layers is not known. A bound is a whole
+number, or the text `at least N`.
 """
 _CLASSES: dict[str, tuple[type, ...]] = {
     "integer": (int, float), "number": (int, float), "string": (str,), "boolean": (bool,), "array": (list, tuple),
