@@ -350,6 +350,7 @@ def _read_script_launch(
             problems=(*unknown, *reading.problems),
             chosen=chosen,
             purpose=purpose,
+            folders=folders_of(launch, path, cwd),
         )
         return config._replace(other_launches=reading.others)
     return config._replace(

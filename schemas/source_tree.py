@@ -15,7 +15,7 @@ from .versions import number_of
 from .versions_compiled import MARKS, TREES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from .config import Framework, Launch
     from .source import SourceText
@@ -33,6 +33,30 @@ def tree_version(
 ) -> tuple[str, str] | None:
     """Version of the nearest source tree at or above these folders, and the file that states it."""
     name = _NAMES[framework]
+    for here in _at_or_above(folders):
+        path = os.path.join(here, name)
+        if is_file(path):
+            found = _stated_version(framework, path, open_file)
+            if found is not None:
+                return _version_by_marks(framework, path, found) or (found, path)
+    return None
+
+
+def checkout_version(marks: Iterable[tuple[str, str]], folders: Iterable[str]) -> tuple[str, str] | None:
+    """Version of a fork's nearest checkout at or above these folders, and the file that shows it.
+
+    `marks` are versions, newest first, each with a file that came with it.
+    """
+    for here in _at_or_above(folders):
+        for version, mark in marks:
+            path = os.path.join(here, *mark.split("/"))
+            if is_file(path):
+                return version, path
+    return None
+
+
+def _at_or_above(folders: Iterable[str]) -> Iterator[str]:
+    """Each folder and those above it, once."""
     seen: set[str] = set()
     for folder in folders:
         here = os.path.abspath(folder)
@@ -40,16 +64,11 @@ def tree_version(
             if here in seen:
                 break
             seen.add(here)
-            path = os.path.join(here, name)
-            if is_file(path):
-                found = _stated_version(framework, path, open_file)
-                if found is not None:
-                    return _version_by_marks(framework, path, found) or (found, path)
+            yield here
             above = os.path.dirname(here)
             if above == here:
                 break
             here = above
-    return None
 
 
 def folders_of(launch: Launch | None, path: str, cwd: str) -> list[str]:

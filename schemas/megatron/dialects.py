@@ -17,6 +17,7 @@ from ..fast_records import TYPE_CHECKING, NamedTuple, cast
 from ..file_kind import matches_pattern
 from ..message import verbatim
 from ..rows import TOO_ODD, Row
+from ..source_tree import checkout_version
 from ..versions import names_a_file, versions_in
 from . import validation_functions
 from .argument_parser import NULLABLE, destination
@@ -503,10 +504,18 @@ class Recognised(NamedTuple):
 
     dialect: Dialect
     reason: Words
+    rivals: tuple[str, ...] = ()
+    """Later versions that accept the arguments just as well, if nothing but the arguments shows the version."""
 
 
-def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = None) -> Recognised | None:
-    """The fork whose signs a launch bears, in the version on `tree`, else in the lowest that knows most arguments."""
+def recognise_fork(
+    parsed: Parsed, launch: Launch | None, tree: str | None = None, folders: Sequence[str] = ()
+) -> Recognised | None:
+    """The fork whose signs a launch bears.
+
+    Its version is the one on `tree`, else that of the fork's checkout around `folders`, else the lowest that knows most
+    arguments.
+    """
     from .dialect_signs_compiled import SIGNS
 
     given = parsed.given.values()
@@ -515,13 +524,18 @@ def recognise_fork(parsed: Parsed, launch: Launch | None, tree: str | None = Non
     script = "" if launch is None or launch.script is None else launch.script.replace("\\", "/").rpartition("/")[2]
     # Megatron-DeepSpeed's words are not all its own: forks took some over, and none of them is started by DeepSpeed
     other = launch is not None and launch.launcher == "deepspeed"
-    for fork, versions, scripts, values, alone, masks, like, bases in SIGNS:
+    for fork, versions, scripts, values, alone, masks, like, bases, marks in SIGNS:
         sure = [*(one for one in scripts if one == script), *_signs(parsed, values)]
         own = [word for word in spoken if word in alone]
         if sure or (not other and _most_are(own, parsed)):
             newest_on_tree = max((at for at, base in enumerate(bases) if base == tree), default=None)
-            at = _lowest(spoken, masks, len(versions), like) if newest_on_tree is None else newest_on_tree
-            return _recognised_dialect(f"{fork}-{versions[at]}", [*sure, *own])
+            if newest_on_tree is not None:
+                return _recognised_dialect(f"{fork}-{versions[newest_on_tree]}", [*sure, *own])
+            checkout = checkout_version(marks, folders)
+            if checkout is not None:
+                return _recognised_dialect(f"{fork}-{checkout[0]}", [checkout[1]])
+            able = [f"{fork}-{versions[at]}" for at in _most_able(spoken, masks, len(versions), like)]
+            return _recognised_dialect(able[0], [*sure, *own], tuple(able[1:]))
     return None
 
 
@@ -541,15 +555,15 @@ def _signs(parsed: Parsed, values: Sequence[tuple[str, str]]) -> list[str]:
     return found
 
 
-def _recognised_dialect(name: str, signs: Sequence[str]) -> Recognised:
+def _recognised_dialect(name: str, signs: Sequence[str], rivals: tuple[str, ...] = ()) -> Recognised:
     found = dialect_named(name)
     assert found is not None
     more = ", …" if len(signs) > _SHOWN else ""
-    return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more))
+    return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more), rivals)
 
 
-def _lowest(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> int:
-    """Lowest version that accepts the most arguments."""
+def _most_able(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> list[int]:
+    """Versions that accept the most arguments, lowest first."""
     counts = [sum(masks.get(word, 0) >> at & 1 for word in spoken) for at in range(versions)]
     best = max(counts)
-    return next((at for at, count in enumerate(counts) if count == best and at >= like), 0)
+    return [at for at, count in enumerate(counts) if count == best and at >= like] or [0]

@@ -17,12 +17,12 @@ from ..message import NOTHING, Words, verbatim
 from ..versions import release_of
 from .argument_parser import parse, with_declarations
 from .catalog import DEFAULT_VERSION
-from .forks import OWN, catalog, dialect_asked, in_doubt, may_take_it, normalise_version
+from .forks import OWN, catalog, dialect_asked, fork_of, in_doubt, may_take_it, normalise_version
 from .messages_compiled import say
 from .validation import unmet_rows, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..config import Argument, Launch, ReadOptions
     from ..diagnostic import Diagnostic
@@ -44,11 +44,15 @@ def megatron_config(
     problems: tuple[Diagnostic, ...] = (),
     chosen: Chosen | None = None,
     purpose: Purpose | None = None,
+    folders: Sequence[str] = (),
 ) -> Config:
-    """Configuration of one launch with all effective values; `chosen` is a detected version."""
+    """Configuration of one launch with all effective values.
+
+    `chosen` is a detected version; a fork's checkout may lie at or above `folders`.
+    """
     if purpose is not None and not _is_parsed(purpose):
         return _written_config(arguments, file, options, launch, unresolved, purpose)
-    version, fork, chosen, known, parsed = _read_as(arguments, launch, file, options, chosen)
+    version, fork, chosen, known, parsed, rivals = _read_as(arguments, launch, file, options, chosen, folders)
     settings = _explicit(parsed)
     if fork is None and "deepspeed" in settings:  # deepspeed.add_config_arguments: no version of Megatron-LM has it
         settings, more = _with_expert_list(settings)
@@ -66,7 +70,15 @@ def megatron_config(
     origin = "given" if options.megatron is not None else "assumed" if chosen is None else "detected"
     said = _parser_problems(parsed, known, file, launch, certain=origin != "assumed")
     refused = _soften_open(validated.problems, launch, unresolved, problems)
-    told = _launch_problems(purpose, (*problems, *_dialect_note(fork, file), *said, *outside), refused)
+    notes = _dialect_note(fork, file)
+    if fork is not None and rivals:
+
+        def read_as(name: str) -> Config:
+            asked = options._replace(megatron=name)
+            return megatron_config(arguments, file=file, options=asked, launch=launch, purpose=purpose)
+
+        notes += _differing_version(settings, fork, rivals, read_as, file)
+    told = _launch_problems(purpose, (*problems, *notes, *said, *outside), refused)
     return Config(
         file,
         "megatron",
@@ -109,10 +121,17 @@ class _ReadAs(NamedTuple):
     chosen: Chosen | None
     known: Catalog
     parsed: Parsed
+    rivals: tuple[str, ...] = ()
+    """Later versions of the fork, if its version is only assumed."""
 
 
 def _read_as(
-    arguments: Sequence[Argument], launch: Launch | None, file: str, options: ReadOptions, chosen: Chosen | None
+    arguments: Sequence[Argument],
+    launch: Launch | None,
+    file: str,
+    options: ReadOptions,
+    chosen: Chosen | None,
+    folders: Sequence[str],
 ) -> _ReadAs:
     """Parsed arguments in the version that is requested, stated by the tree, or detected."""
     asked = chosen.version if chosen is not None else options.megatron
@@ -125,11 +144,12 @@ def _read_as(
         from .dialects import recognise_fork
         from .versions import Chosen
 
-        found = recognise_fork(read.parsed, launch, None if chosen is None else chosen.version)
+        found = recognise_fork(read.parsed, launch, None if chosen is None else chosen.version, folders)
         if found is not None:
             fork, version = found.dialect, found.dialect.base
             chosen = Chosen(version, found.reason)
-            return _ReadAs(version, fork, chosen, *_parse_vector(arguments, version, options, file, fork))
+            known, parsed = _parse_vector(arguments, version, options, file, fork)
+            return _ReadAs(version, fork, chosen, known, parsed, found.rivals)
     if asked is None and any(given.fact is None for given in read.parsed.given.values()):
         from .versions import by_arguments
 
@@ -161,6 +181,45 @@ def _dialect_note(fork: Dialect | None, file: str) -> tuple[Diagnostic, ...]:
     if fork is None or fork.note is None:
         return ()
     return (diagnose(say.dialect_note(label=fork.label, note=Words(*fork.note)), file, None),)
+
+
+def _differing_version(
+    settings: Mapping[str, Setting],
+    fork: Dialect,
+    rivals: Sequence[str],
+    read_as: Callable[[str], Config],
+    file: str,
+) -> tuple[Diagnostic, ...]:
+    """Warning if a later version of a fork, which accepts the launch just as well, makes other values of it.
+
+    The newest is read first: if it makes the same of the launch, so do those between, and they are not read.
+    """
+    newest = read_as(rivals[-1])
+    if not any(_differing_values(settings, newest, fork)):
+        return ()
+    others = (*map(read_as, rivals[:-1]), newest)
+    later, differences = next(
+        (other, found) for other in others if (found := list(_differing_values(settings, other, fork)))
+    )
+    label = later.framework_version if (theirs := fork_of(later)) is None else theirs.label
+    more = ", …" if len(differences) > _SHOWN else ""
+    named = ", ".join(f"{key} ({one.value} / {other.value})" for key, one, other in differences[:_SHOWN]) + more
+    said = say.version_of_fork_matters(label=fork.label, later=label, name=later.dialect, differences=named)
+    return (diagnose(said, file, None),)
+
+
+_SHOWN = 3
+
+
+def _differing_values(
+    settings: Mapping[str, Setting], other: Config, fork: Dialect
+) -> Iterator[tuple[str, Setting, Setting]]:
+    """Arguments of Megatron-LM whose values two readings of a launch decide otherwise."""
+    for key, one in settings.items():
+        theirs = other.settings.get(key)
+        decided = theirs is not None and one.decided and theirs.decided
+        if key not in fork.own and theirs is not None and decided and one.value != theirs.value:
+            yield key, one, theirs
 
 
 def _is_unnamed(launch: Launch | None) -> bool:

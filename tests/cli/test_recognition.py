@@ -178,6 +178,45 @@ def test_a_known_tree_of_a_fork_says_its_version(accmap, exported: str, said: tu
     assert version_of(accmap, "pinned.sh", "--megatron", "0.16") == ("0.16", "given")
 
 
+PACKED = (
+    "torchrun pretrain_gpt.py --num-layers 2 --hidden-size 64 --num-attention-heads 4 --use-flash-attn "
+    "--reset-attention-mask --use-fused-rmsnorm --use-fused-swiglu\n"
+)
+"""A launch of MindSpeed-LLM that 2.2 and 2.3 accept; only 2.3 keeps attention inside each document."""
+
+
+@pytest.mark.parametrize(
+    ("mark", "dialect"),
+    [
+        ("__init__.py", "mindspeed-llm-2.1"),
+        ("core/transformer/custom_dot_product_attention.py", "mindspeed-llm-2.2"),
+        ("core/datasets/dataset_preprocess.py", "mindspeed-llm-2.3"),
+        ("core/models/common/chunk_loss.py", "mindspeed-llm-26.0"),
+        ("core/models/deepseek4/deepseek4_model.py", "mindspeed-llm-26.1"),
+        ("features_manager/memory/swap_layer_input.py", "mindspeed-llm-master"),
+    ],
+)
+def test_a_checkout_of_a_fork_shows_its_version(accmap, mark: str, dialect: str) -> None:
+    older = {f"tree/mindspeed_llm/{one}": "" for one in ("__init__.py", mark)}
+    run = "tree/examples/mcore/llama3/run.sh"
+    shown = json.loads(accmap("show", run, "--format", "json", files={**older, run: PACKED}).out)
+    assert (shown["dialect"], shown["version_origin"]) == (dialect, "detected")
+    assert mark in shown["version_reason"]
+    assert "MAP168" not in accmap("lint", run).out
+    asked = json.loads(accmap("show", run, "--megatron", "mindspeed-llm-26.0", "--format", "json").out)
+    assert asked["dialect"] == "mindspeed-llm-26.0"
+
+
+def test_versions_of_a_fork_that_read_a_launch_differently_are_named(accmap) -> None:
+    without = PACKED.replace(" --reset-attention-mask", "")
+    answer = accmap("lint", "run.sh", files={"run.sh": PACKED, "without.sh": without})
+    assert "warning[MAP168]" in answer.out
+    assert "assumes MindSpeed-LLM 2.2. MindSpeed-LLM 2.3 accepts" in answer.out
+    assert "transformer_impl (transformer_engine / local)" in answer.out
+    assert "MAP168" not in accmap("lint", "without.sh").out
+    assert "MAP168" not in accmap("lint", "run.sh", "--megatron", "mindspeed-llm-2.3").out
+
+
 def test_where_mindformers_version_comes_from(accmap) -> None:
     assert version_of(accmap, "run.yaml", files={"run.yaml": TRAIN}) == ("1.9", "assumed")
     assert version_of(accmap, "run.yaml", "--mindformers", "1.7") == ("1.7", "given")

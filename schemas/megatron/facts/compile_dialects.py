@@ -91,6 +91,7 @@ def _signs(content: dict[str, Any]) -> tuple[Any, ...]:
         masks,
         like,
         bases if len(set(bases)) > 1 else (),  # one base for all tells nothing
+        tuple((version, more["mark"]) for version, more in reversed(content["versions"].items()) if "mark" in more),
     )
 
 
