@@ -7,7 +7,7 @@ from math import frexp, isfinite
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING
 from .equality import is_identical
-from .lenses.latent import ramp_of, stretches
+from .lenses.latent import ramp_of, stretches, written_base
 from .lenses.stages import chunks_of, embedding_and_loss
 
 if TYPE_CHECKING:
@@ -166,6 +166,14 @@ def _is_plain_rotary(value: Value, operand: Value, value_of: Callable[[FieldName
     return not stretches(*(value_of(field_named(field)) for field in operand))
 
 
+def _is_plain_in_megatron(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
+    """True for YaRN that may change a frequency with the operand's fields, and none in a Megatron-LM launch."""
+    if value != "yarn" or not isinstance(operand, (list, tuple)):
+        return False
+    factor, length, base, fast = (value_of(field_named(field)) for field in operand)
+    return stretches(factor, length, base, fast) and not stretches(factor, length, written_base(base))
+
+
 def _says_a_number(entry: Value) -> bool:
     try:
         return isinstance(entry, str) and isfinite(float(entry))
@@ -208,6 +216,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "quotient_ne": _is_other_quotient,
     "stretched_otherwise": _is_stretched_otherwise,
     "plain_rotary": _is_plain_rotary,
+    "plain_in_megatron": _is_plain_in_megatron,
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,

@@ -112,6 +112,14 @@ def stretches(factor: Value, length: Value, base: Value, fast: Value = BETA_FAST
     return times is None or (times != 1 and (positions is None or least is None or positions < least))
 
 
+def written_base(base: Value) -> Value:
+    """Base of a written Megatron-LM launch: its argument takes whole numbers, and has a default."""
+    return _DEFAULT_BASE if integer(base) is None else base
+
+
+_DEFAULT_BASE = 10000
+
+
 def ramp(dim: float, base: float, longest: float, turns: Sequence[float]) -> tuple[int, int]:
     """First and last frequency index that YaRN bends (`_yarn_find_correction_range`)."""
     ends = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
@@ -138,7 +146,7 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
     plain = scope.field("position.type") == "rope" and scope.field("attention.latent.enabled") is True
     if not plain or scale is None or scale == 1:
         return cover_sequence(wanted, scope)
-    least = least_unstretched_length(scope.field("position.rotary_base"))
+    least = least_unstretched_length(written_base(scope.field("position.rotary_base")))
     if least is None:
         return cover_sequence(wanted, scope)
     return cover_sequence(max(1 << (least - 1).bit_length(), integer(wanted) or 0), scope)

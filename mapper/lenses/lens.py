@@ -47,6 +47,8 @@ class Scope(NamedTuple):
     options: Mapping[str, Value]
     field: Callable[[FieldName], Value]
     """Another field of the recipe; None where it is not known."""
+    writes: bool = False
+    """True if the side is a file that accmap writes from the recipe, and not one that it reads."""
 
 
 def always_present(_values: Values, _scope: Scope) -> Sequence[int]:

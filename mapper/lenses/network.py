@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import whole_number
-from .latent import cover_sequence, stretches
+from .latent import cover_sequence, stretches, written_base
 from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, look_up, omit_all, pass_through
 
 if TYPE_CHECKING:
@@ -248,9 +248,12 @@ def _is_stretched(scope: Scope) -> bool:
     factor = scope.field("position.yarn.factor")
     if not isinstance(factor, (int, float)) or factor == 1:
         return True
-    if scope.field("position.yarn.mscale") != scope.field("position.yarn.mscale_all_dim"):
-        return True  # the quotient of the two scales the cosine and the sine
-    return stretches(factor, scope.field("position.max_embeddings"), scope.field("position.rotary_base"))
+    base = scope.field("position.rotary_base")
+    if scope.writes:
+        base = written_base(base)
+    elif scope.field("position.yarn.mscale") != scope.field("position.yarn.mscale_all_dim"):
+        return True  # the quotient of the two scales the cosine and the sine; accmap writes equal ones
+    return stretches(factor, scope.field("position.max_embeddings"), base)
 
 
 def _position_put(values: Values, scope: Scope) -> Written:

@@ -389,7 +389,7 @@ class _Translator:
 
     def _scope(self, side: Side) -> Scope:
         """The questions that the lens of a side of the written file may ask."""
-        return Scope(self.side, self.version, side.options, self.sides.field)
+        return Scope(self.side, self.version, side.options, self.sides.field, writes=True)
 
     def _written_keys(
         self, row: Row, entries: list[RecipeValue | None], names: tuple[str | None, ...], put: Written
