@@ -8,6 +8,7 @@ a command line that is refused before it reads its file tries nothing.
 from __future__ import annotations
 
 import argparse
+import filecmp
 import io
 import json
 import os
@@ -204,12 +205,17 @@ def _write_arguments(chance: random.Random, bench: Path) -> str:
     return f"{place} = {called}"
 
 
-def restore(name: str, bench: Path) -> None:
-    """The files are again as they were before the input."""
+def restore(name: str | None, bench: Path) -> None:
+    """The files are again as they were before the input, which changed the file of a subject."""
     good = bench.parent / f"{bench.name}_good"
     for entry in os.scandir(bench):
         if not (good / entry.name).exists():
             shutil.rmtree(entry.path) if entry.is_dir() else os.unlink(entry.path)
+    if name is None:
+        for entry in os.scandir(good):
+            if entry.is_file() and not filecmp.cmp(entry.path, bench / entry.name):
+                shutil.copyfile(entry.path, bench / entry.name)
+        return
     changed = SUBJECTS[name].file
     if (good / changed).is_dir():
         shutil.rmtree(bench / changed)

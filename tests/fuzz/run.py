@@ -4,12 +4,14 @@
         a short run, with a seed that it prints
     python tests/fuzz/run.py --seed 7 --count 300000 --journal fuzz.json
         a long one; it goes on where it stopped
+    python tests/fuzz/run.py --seed 7 --command lr --command "data show"
+        inputs of every kind that these commands read
     python tests/fuzz/run.py --seed 7 --kind bash --only 4711
         one input again, in full
 
-The seed, the kind and the number alone decide an input. A promise: exit code 0, 1 or 2, no traceback, 10 seconds of
-processor time and a gigabyte at most. The inputs run in one warm process, which is replaced if it dies or grows. The
-exit code is 1 if something failed.
+The seed, the kind, the commands and the number alone decide an input. A promise: exit code 0, 1 or 2, no traceback,
+10 seconds of processor time and a gigabyte at most. The inputs run in one warm process, which is replaced if it dies or
+grows. The exit code is 1 if something failed.
 """
 
 from __future__ import annotations
@@ -105,7 +107,7 @@ def work(options: argparse.Namespace, folder: str, numbers: Iterator[tuple[Kind,
     """Try one input after another and write a line of JSON before and after each."""
     signal.signal(signal.SIGPROF, interrupt)
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
-    bench = Bench(Path(folder))
+    bench = Bench(Path(folder), only=options.command)
     os.chdir(folder)
     # What is loaded by now stays: to look through it again and again would cost a fifth of the time.
     gc.freeze()
@@ -162,6 +164,8 @@ def run(options: argparse.Namespace) -> int:
     options.seed = journal.seed
     print(f"seed {options.seed}", flush=True)
     kinds = [KINDS[name] for name in options.kind or KINDS]
+    if options.command:
+        kinds = [kind for kind in kinds if kind.commands.intersection(options.command)]
     ends = time.monotonic() + options.seconds
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="accmap_fuzz_", dir=memory) as folder:
@@ -228,7 +232,7 @@ def _summarize(journal: Journal) -> None:
 def show_one(options: argparse.Namespace) -> int:
     """One input in full; its files stay."""
     folder = tempfile.mkdtemp(prefix="accmap_fuzz_")
-    bench = Bench(Path(folder), keep=True)
+    bench = Bench(Path(folder), keep=True, only=options.command)
     kind = KINDS[options.kind[0]]
     bench.prepare([kind])
     os.chdir(folder)
@@ -247,6 +251,8 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=10**9, help="inputs in all")
     parser.add_argument("--seconds", type=float, default=10**9, help="time after which no further input is drawn")
     parser.add_argument("--kind", action="append", choices=KINDS, help="only inputs of this kind")
+    every = sorted({command for kind in KINDS.values() for command in kind.commands})
+    parser.add_argument("--command", action="append", default=[], choices=every, help="only inputs of this command")
     parser.add_argument("--only", type=int, help="one input of one kind again")
     parser.add_argument("--journal", help="a file that keeps how far a run is, and what it found")
     options = parser.parse_args()

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("numpy")
 
 sys.path.insert(0, str(Path(__file__).parent))
+import command_lines
 import commands
 import judges
 import run
@@ -48,9 +49,31 @@ def test_each_command_reads_an_unchanged_file(name: str, bench: Path) -> None:
     commands.restore(name, bench)
 
 
+@pytest.mark.parametrize("line", command_lines.LINES)
+def test_each_command_line_reads_its_files(line: str, bench: Path) -> None:
+    code, _, said = commands.run_command(line.split())
+    assert code in (0, 1), said
+    commands.restore(None, bench)
+
+
+def test_every_command_is_tried_with_absurd_words() -> None:
+    from accmap.cli.options import all_commands
+
+    tried = {command_lines.command_of(line) for line in command_lines.LINES}
+    untried = {name for name in all_commands() if name not in tried}
+    assert untried == {"lsp", "mcp", "playbook run", "playbook status", *(n for n in untried if n.startswith("verify"))}
+
+
+def test_an_input_of_one_command_goes_through_this_alone(bench: Path) -> None:
+    for name in ("accmap.toml", "command lines"):
+        kind = KINDS[name]
+        trials = list(kind.trials(random.Random(1), Bench(bench, only=["init"])))
+        assert [trial.name for trial in trials] == ["init"]
+
+
 def test_each_kind_has_a_name_of_its_own() -> None:
     judged = {"bash", "PyYAML", "numpy", "safetensors", "pickle", "JSON"}
-    assert set(KINDS) == judged | set(commands.SUBJECTS)
+    assert set(KINDS) == judged | set(commands.SUBJECTS) | {"command lines"}
     assert not judged & set(commands.SUBJECTS)
 
 
