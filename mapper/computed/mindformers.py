@@ -30,6 +30,7 @@ from ...mappings.keys_compiled import (
     RESOLVED_OPTIMIZER,
     RESOLVED_RANKS,
     RUN_LENGTH,
+    STEPS_OF_DATA,
 )
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple, cast
 from ...schemas.plain_values import is_on
@@ -466,10 +467,17 @@ def _rounds(config: Values) -> int:
 
 
 def samples(config: Values, dialect: str) -> int | str:
-    """1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`: what every update takes, to the run's end."""
+    """Samples that the run draws before it repeats any.
+
+    1.6–2.1 `trainer/base_trainer.py:BaseTrainer.training_process`, and `_process_megatron_dataset`, which cuts the
+    dataset to `sizes`; a second epoch reads it again, in the same order.
+    """
     if dialect == "dynamic":
         return _dynamic_samples(config)
-    return int(config.get(RUN_LENGTH)) * int(config.get(RESOLVED_GLOBAL_BATCH))
+    steps = int(config.get(RUN_LENGTH))
+    if config.get(f"{LOADER['static']}.type") == MEGATRON_DATA:
+        steps = min(steps, int(config.get(STEPS_OF_DATA)))
+    return steps * int(config.get(RESOLVED_GLOBAL_BATCH))
 
 
 def tokens_per_step(config: Values, dialect: str) -> int:

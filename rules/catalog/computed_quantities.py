@@ -71,12 +71,23 @@ def run(subject: Subject) -> Iterator[Found]:
     other_length = _LENGTH in _differing_fields(subject)
     for found in _first_difference(subject, ("computed.samples",)):
         depends = _hangs_on_the_files(subject) or (other_length and subject.profile == "align")
-        row = difference_of("run.train_samples", *(side.recipe for side in subject.sides))
-        found = found._replace(variant="") if row is not None and row.status == "different" else found
+        found = _repeating(subject, found)
         yield found._replace(severity="warning") if depends else found
     for found in _first_difference(subject, ("computed.learning_rates",)):
         if not (other_length and _agree_at_the_start(subject)):
             yield found
+
+
+def _repeating(subject: Subject, found: Found) -> Found:
+    """The finding, with the side that starts its dataset over, if one does."""
+    both = subject.decided_pair("computed.samples")
+    for side, name, value in () if both is None else zip(both[:2], ("a", "b"), both[2:], strict=True):
+        steps, batch = side.value("run.train_steps"), side.value("batch.global_size")
+        drawn = steps * batch if isinstance(steps, int) and isinstance(batch, int) else 0
+        if is_lower_bound(value.value) or (isinstance(value.value, int) and drawn > value.value):
+            more = {"repeating": found.values[f"{name}_side"], "repeated": found.values[name]}
+            return found._replace(variant="anew", values={**found.values, **more})
+    return found
 
 
 def _hangs_on_the_files(subject: Subject) -> bool:
