@@ -114,7 +114,10 @@ def require_accepted(config: Config, subjects: Collection[Subject] | None = None
         file=config.file,
         why=join_words((_without_stop(one) for one in found), "semicolon"),
     )
-    raise UnreadableError(diagnose(said, config.file, found[0].span))
+    file, span = config.file, found[0].span
+    if span is not None and span.file is not None:  # a launch whose YAML is at fault
+        file, span = span.file, span._replace(file=None)
+    raise UnreadableError(diagnose(said, file, span))
 
 
 def _version_text(config: Config) -> Words:
@@ -182,7 +185,10 @@ def _by_reader(config: Config, recipe: Recipe) -> Iterator[Refusal]:
 
 def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
     """Refusal for a problem that the reader found."""
-    key = _key_at(config, problem.span)
+    span = problem.span
+    if span is not None and span.file is None and problem.file != config.file:
+        span = span._replace(file=problem.file)  # a launch's YAML
+    key = _key_at(config, span)
     spans = [place.span for place in problem.related]
     named = [str(value) for name, value in problem.values if name in ("key", "condition")]
     keys = [key, *(_key_at(config, span) for span in spans), *_names_in(" ".join(named))]
@@ -193,7 +199,7 @@ def _of_problem(problem: Diagnostic, config: Config, recipe: Recipe) -> Refusal:
         problem.message("en"),
         problem.message("zh"),
         None,
-        problem.span,
+        span,
         certain=True,
         fields=_fields_of(keys, config, recipe),
         found_by="reader",

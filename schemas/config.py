@@ -116,6 +116,8 @@ class Launch(NamedTuple):
     """Whether `world_size` is that of one node, and something else says how many nodes there are."""
     not_given: Span | None = None
     """Where the script hands its own arguments on (`"$@"`), of which none are given."""
+    counted_at: str = ""
+    """Where the script sets `world_size`: `$WORKERS, run.sh:2`, joined by semicolons."""
 
     @property
     def argv(self) -> list[str]:
@@ -277,6 +279,8 @@ class ReadOptions(NamedTuple):
     positional: tuple[str, ...] = ()
     unset_empty: bool = False
     world_size: int | None = None
+    counted_at: str = "--world-size"
+    """Where `world_size` comes from, for a message."""
     launch: int | None = None
     declared: tuple[str, ...] = ()
     encoding: str | None = None

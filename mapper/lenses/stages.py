@@ -279,7 +279,8 @@ def _virtual_put(values: Values, scope: Scope) -> Written:
 
 
 def _interleave_get(values: Values, _scope: Scope) -> Values:
-    return (integer(values[0]) or 1,)
+    """Chunks of each stage; without `pipeline_interleave` there is one, whatever their number is set to."""
+    return ((integer(values[0]) or 1) if values[1] is True else 1,)
 
 
 def _interleave_put(values: Values, _scope: Scope) -> Written:

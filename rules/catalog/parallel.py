@@ -59,12 +59,22 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
             (first, _), *others = above
             yield Found(
                 on(side, first),
-                {"world": world, "product": product, "spelled": spelled},
+                {"world": world, "counted": _counted_at(side, world), "product": product, "spelled": spelled},
                 tuple(
                     Note(on(side, name), *say.key_is(key=key_of(side, name), value=value).both())
                     for name, value in others
                 ),
             )
+
+
+def _counted_at(side: Side, world: int) -> str:
+    """Where the number of devices comes from, for a message."""
+    launch = side.config.launch
+    if launch is None:
+        return "--world-size"
+    if launch.world_size == world:
+        return launch.counted_at or f"{side.config.file}:{launch.span.line}"
+    return "WORLD_SIZE" if launch.env.get("WORLD_SIZE") == str(world) else "--world-size"
 
 
 def _devices_of_degrees(side: Side) -> int | None:

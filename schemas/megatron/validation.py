@@ -309,7 +309,7 @@ class Run(GivenArguments, rows.Run):
         """Report an unmet requirement at the first value that the user set."""
         self.refused = True
         places = self._settings_to_blame(row)
-        facts = ", ".join(f"{name} = {_full_text(self[name])}" for name in list(self.reads))
+        facts = ", ".join(f"{name} = {_full_text(self[name])}{self._counted_at(name)}" for name in list(self.reads))
         if said is say.stops:  # what divides by nothing
             places.sort(key=lambda one: one.value != 0 or isinstance(one.value, bool))
         if row.more.hardware or said is None:
@@ -317,6 +317,13 @@ class Run(GivenArguments, rows.Run):
         at = None if self._misspelt(row) is not None else next(iter(places), None)
         problem = said(condition=row.more.to, facts=facts, program=self.program, when=_condition_text(row))
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
+
+    def _counted_at(self, name: str) -> str:
+        """Where the launch sets the number of devices, for a message."""
+        launch = self.launch
+        if name != "world_size" or launch is None or launch.world_size != self[name] or not launch.counted_at:
+            return ""
+        return f" ({launch.counted_at})"
 
     def _settings_to_blame(self, row: Row) -> list[Setting]:
         """User's settings in a row, likeliest fault first."""

@@ -100,7 +100,7 @@ class DynamicReading(Reading):
         self.settings = self.resolved
         self.problems.extend(document.problems)
         self._defaults: dict[str, Setting] = {}
-        self.world = options.world_size
+        self.world, self.counted_at = options.world_size, options.counted_at
         self._root = document.root
         self.too_old = number_of(version) < number_of(VERSIONS[0])
         """Whether the version has no dynamic graph, so that it reads nothing of this."""
@@ -121,7 +121,12 @@ class DynamicReading(Reading):
         self._section("TrainConfig", self._root, "")
         self._switch_sections()
         self.settings.update(self._defaults)
-        facts = {"networks": self.facts.networks, "schedules": self.facts.schedules, "option.world_size": self.world}
+        facts = {
+            "networks": self.facts.networks,
+            "schedules": self.facts.schedules,
+            "option.world_size": self.world,
+            "option.counted_at": self.counted_at,
+        }
         run = Dynamic(self, {name: Sourced(value) for name, value in facts.items()})
         for stage in STAGES["dynamic"]:
             run.resolve(stage)

@@ -276,6 +276,7 @@ def _option_values(options: ReadOptions, *, legacy: bool) -> dict[str, Sourced]:
     """The command-line options as values that the rows of the tables can use, such as `option.steps`."""
     return {
         "option.world_size": Sourced(options.world_size),
+        "option.counted_at": Sourced(options.counted_at),
         "option.steps": Sourced(options.steps, ("--steps",)),
         "option.dataset_size": Sourced(options.dataset_size, ("--dataset-size",)),
         "option.legacy": Sourced(legacy),

@@ -194,6 +194,8 @@ class Started(NamedTuple):
     env: Mapping[str, Variable]
     not_given: Place | None = None
     """Where its words would have had the arguments that the script was not given."""
+    counted: tuple[Field, ...] = ()
+    """The words whose product is `world_size`."""
 
 
 class Found(NamedTuple):

@@ -288,10 +288,12 @@ class Course(NamedTuple):
     launcher: str | None = None
     size: int | None = None
     before: tuple[Field, ...] = ()
+    counted: tuple[Field, ...] = ()
+    """The words whose product is the number of processes."""
 
     def past(self, words: Sequence[Field]) -> Course:
         """Copy of a launch course with more words before the program."""
-        return Course(self.launcher, self.size, (*self.before, *words))
+        return self._replace(before=(*self.before, *words))
 
 
 def start(shell: Shell, fields: Sequence[Field], extra: Mapping[str, Variable], given: Input, place: Place) -> None:
@@ -381,7 +383,8 @@ class _Start:
         wrapper = WRAPPERS[base]
         at = _after_options(words, 1, wrapper.values)
         if wrapper.processes:
-            course = course._replace(launcher=base, size=_option_number(words[1:at], wrapper.processes))
+            size, counted = _option_number(words[1:at], wrapper.processes)
+            course = course._replace(launcher=base, size=size, counted=counted)
         self._pass_on(words[1:at], wrapper.settings, {**self.shell.state.variables, **self.extra})
         at += wrapper.words
         self.follow(words[at:], course.past(words[:at]))
@@ -541,9 +544,11 @@ class _Start:
         at = next((at for at, word in enumerate(inner) if _script_like(word)), None)
         if at is not None:
             position, size = COMMAND_LINES[base]
-            if len(words) > position + 1:
-                size = whole_number(words[position + 1].string())
-            self._record(Course(base, size, (*course.before, *words)), display(inner[at].text()), inner[at + 1 :])
+            counted = tuple(words[position + 1 : position + 2])
+            if counted:
+                size = whole_number(counted[0].string())
+            course = Course(base, size, (*course.before, *words), counted)
+            self._record(course, display(inner[at].text()), inner[at + 1 :])
         return True
 
     def _run_in(self, base: str, words: list[Field], course: Course) -> bool:
@@ -642,7 +647,8 @@ class _Start:
         if table is TORCHRUN:
             for option, value, word in options.given:
                 self._check_count(name, option, value, word)
-        course, at = course._replace(launcher=name, size=_size(table, options)), options.end
+        size, counted = _size(table, options)
+        course, at = course._replace(launcher=name, size=size, counted=counted), options.end
         if at >= len(words):
             return
         if options.bare:
@@ -676,9 +682,11 @@ class _Start:
     def _record(self, course: Course, script: str | None, arguments: list[Field]) -> None:
         environment = {name: variable for name, variable in self.shell.state.variables.items() if variable.exported}
         environment.update(self.extra)
-        launcher, size, before = course
+        launcher, size, before, counted = course
         rank = _rank(launcher, script, arguments)
-        started = Started(launcher, script, before, tuple(arguments), size, rank, environment, self.shell.not_given)
+        started = Started(
+            launcher, script, before, tuple(arguments), size, rank, environment, self.shell.not_given, counted
+        )
         self.shell.record(started, self.place)
 
 
@@ -770,21 +778,23 @@ def _after_unknown_words(words: Sequence[Field], at: int) -> int:
     return later
 
 
-def _size(table: Launcher, options: _Options) -> int | None:
-    """Number of processes that a launcher starts."""
+def _size(table: Launcher, options: _Options) -> tuple[int | None, tuple[Field, ...]]:
+    """Number of processes that a launcher starts, and the words that set it."""
     if options.doubtful:
-        return None
-    given = {option: value for option, value, _ in options.given}
-    size = table.default
+        return None, ()
+    given = {option: (value, word) for option, value, word in options.given}
+    size, counted = table.default, ()
     for number, names in enumerate(table.counts):
         name = next((name for name in names if name in given), None)
         if name is not None:
-            count = whole_number(given[name])
+            value, word = given[name]
+            count = whole_number(value)
+            counted = (*counted, word)
             if number == 0:
                 size = count
             else:
                 size = None if size is None or count is None else size * count
-    return size
+    return size, counted
 
 
 def _script_from(words: Sequence[Field], at: int, otherwise: int) -> int:
@@ -874,18 +884,19 @@ def _option_texts(words: Sequence[Field], options: Sequence[str]) -> list[Text]:
     return found
 
 
-def _option_number(words: Sequence[Field], options: Sequence[str]) -> int | None:
-    """Number that one of these options has; None without one."""
+def _option_number(words: Sequence[Field], options: Sequence[str]) -> tuple[int | None, tuple[Field, ...]]:
+    """Number that one of these options has, and its word; None without one."""
     for at, word in enumerate(words):
         text = display(word.text())
         name, equals, value = text.partition("=")
         if name in options:
-            if not equals:
-                value = (words[at + 1].string() or "") if at + 1 < len(words) else ""
-            return whole_number(value)
+            if not equals and at + 1 < len(words):
+                word = words[at + 1]
+                value = word.string() or ""
+            return whole_number(value), (word,)
         if text[:2] in options and text[2:]:
-            return whole_number(text[2:])
-    return None
+            return whole_number(text[2:]), (word,)
+    return None, ()
 
 
 def _shell_options(words: Sequence[Field]) -> tuple[int, bool, bool]:

@@ -269,7 +269,17 @@ def _launch(found: Found, home: str) -> Launch:
         spans,
         found.directory,
         not_given=None if started.not_given is None else started.not_given.span(home),
+        counted_at="; ".join(_place_of_count(field) for field in started.counted),
     )
+
+
+def _place_of_count(field: Field) -> str:
+    """File and line at which a number of processes is written, and the variable that carries it to the launch."""
+    piece = next(reversed(field.text()), None)
+    if piece is None:
+        return ""
+    variable = f"{piece.chain[-1].snippet()}, " if piece.chain else ""
+    return f"{variable}{piece.place.source.name}:{piece.place.line()}"
 
 
 def _argument(field: Field, found: Found, home: str) -> Argument:
