@@ -105,7 +105,9 @@ def _parser_problems(
         return ()
     from .versions import explain_unknown
 
-    return _by_position(explain_unknown(parsed.problems, known, file, certain=certain, own=_is_unnamed(launch)))
+    return _by_variable(
+        _by_position(explain_unknown(parsed.problems, known, file, certain=certain, own=_is_unnamed(launch)))
+    )
 
 
 def _is_parsed(purpose: Purpose) -> bool:
@@ -336,6 +338,22 @@ def _by_position(problems: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
 
 
 _MOST_ARGUMENTS = 100
+
+
+def _by_variable(problems: tuple[Diagnostic, ...]) -> tuple[Diagnostic, ...]:
+    """Problems in which the first that an unset variable leaves undecided is the cause of the others."""
+    from ..shell.messages_compiled import say as told
+
+    heads: dict[str, Diagnostic] = {}
+    linked: list[Diagnostic] = []
+    for problem in problems:
+        why = str(dict(problem.values).get("why", ""))
+        name = why.partition(" ")[0]
+        if problem.because is None and why and why == str(told.not_set(name=name)):
+            head = heads.setdefault(name, problem)
+            problem = problem if head is problem else problem._replace(because=head.mark)
+        linked.append(problem)
+    return tuple(linked)
 
 
 def more_may_stand(unresolved: Sequence[Unresolved], of_the_file: tuple[Diagnostic, ...]) -> bool:

@@ -100,12 +100,15 @@ def _of_a_package(problem: Diagnostic, known: Catalog, file: str) -> Diagnostic:
 
 
 def name_dialects(flags: Sequence[str]) -> Words:
-    """Clause that names forks with one of these flags; empty if none has."""
+    """Clause that names forks with this flag, or at least half of these flags; empty if none has."""
     from ..message import NOTHING
     from .dialect_signs_compiled import SIGNS
 
-    names = [str(sign[0]) for sign in SIGNS if any(flag in sign[5] for flag in flags)]
-    return say.known_to(dialects=", ".join(names), first=names[0]) if names else NOTHING
+    names = [str(sign[0]) for sign in SIGNS if 2 * sum(flag in sign[5] for flag in flags) >= len(flags)]
+    if not names:
+        return NOTHING
+    known = say.known_to if len(flags) == 1 else say.mostly_known_to
+    return known(dialects=", ".join(names), first=names[0])
 
 
 def _less_strange(

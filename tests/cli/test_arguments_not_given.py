@@ -96,7 +96,8 @@ def test_a_placeholder_of_several_words_is_called_one(accmap, tmp_path: Path) ->
     path.write_text(f'SAVE="your model path"\n{LAUNCH} {OTHERS} --save $SAVE\n')
     said = accmap("lint", str(path), "--no-config", "-q").out
     assert "--save still has a placeholder of several words (your model path)" in said
-    assert "--save 的值仍是由多个词组成的占位符" in accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
+    chinese = accmap("lint", str(path), "--no-config", "-q", "--lang", "zh").out
+    assert "--save 的值仍是占位符（your model path）" in chinese
     assert said.count("MAP003") == 1
     path.write_text(f"{LAUNCH} {OTHERS} --save out model\n")
     assert "model does not belong to an option" in accmap("lint", str(path), "--no-config", "-q").out
@@ -164,13 +165,24 @@ def test_arguments_in_their_order_are_one_finding(accmap, tmp_path: Path) -> Non
     answer = json.loads(accmap("lint", "run.sh", "--no-config", "--format", "json").out)["diagnostics"]
     head = next(at for at, one in enumerate(answer) if one["code"] == "MAP127")
     assert "1, 2, 3" in answer[head]["message"]
-    assert "num_layers, hidden_size, lr are undecided" in answer[head]["message"]
+    assert "accmap cannot determine num_layers, hidden_size, lr" in answer[head]["message"]
     assert [one["because_of"] for one in answer if one["code"] == "MAP009"] == [head] * 3
     said = accmap("lint", "run.sh", "--no-config", "--lang", "zh").out
-    assert "脚本使用位置参数 1, 2, 3" in said
+    assert "脚本的位置参数 1, 2, 3" in said
     given = accmap("lint", "run.sh", "--no-config", "--arg=2", "--arg=64", "--arg=1e-4")
     assert "MAP127" not in given.out
     (tmp_path / "run.sh").write_text(script.replace("${2}", "64").replace("$LR", "1e-4"))
     alone = accmap("lint", "run.sh", "--no-config").out
     assert "MAP009" in alone
     assert "MAP127" not in alone
+
+
+def test_what_one_unset_variable_leaves_open_is_one_finding(accmap, tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text(f"{LAUNCH} {OTHERS} --save ${{ROOT}} --load ${{ROOT}} --data-path $DATA\n")
+    answer = json.loads(accmap("lint", "run.sh", "--no-config", "--format", "json").out)["diagnostics"]
+    heads = {name: next(at for at, one in enumerate(answer) if name in one["message"]) for name in ("ROOT", "DATA")}
+    for name, head in heads.items():
+        of_it = [one["because_of"] for at, one in enumerate(answer) if name in one["message"] and at != head]
+        assert of_it == [head] * len(of_it)
+        assert answer[head]["because_of"] is None
+    assert sum("ROOT" in one["message"] for one in answer) > 1
