@@ -275,7 +275,7 @@ def test_an_innocent_field_is_not_blamed_where_nothing_explains_a_difference(
 def test_a_field_that_no_run_shows_to_be_the_cause_is_suspected_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    other = "neither file can take the other's value without creating another difference"
+    other = "accmap cannot write the value of either file to the other file without creating another difference"
     with monkeypatch.context() as patched:
         patched.setattr(steps, "make_equal", lambda *_files, **_options: None)
         code, answer, _said = answered([*pair(tmp_path, EPSILON)], capsys)
