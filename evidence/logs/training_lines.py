@@ -118,7 +118,7 @@ class Shape(NamedTuple):
                     return None
                 entry = (column.value, values)
             if column.called:
-                columns[column.called] = entry
+                columns.setdefault(column.called, entry)
         return Taken(heads, lines, columns)
 
     def _heads(self, pieces: list[bytes], lines: int) -> Sequence[Sequence[bytes]] | None:
@@ -288,7 +288,7 @@ class Even(NamedTuple):
             texts = () if stays else self._texts(field, chunk, lines)
             if not stays and (field.fixed or not texts):
                 return None
-            columns[field.called] = (field.value, texts)
+            columns.setdefault(field.called, (field.value, texts))
         return Taken(heads, lines, columns)
 
     def _texts(self, field: Field, chunk: bytes, lines: int) -> Sequence[bytes]:
@@ -629,7 +629,12 @@ class Lines:
             column_of = self.columns.setdefault(name, array("d"))
             if len(column_of) < before:
                 column_of.extend([ABSENT] * (before - len(column_of)))
-            column_of.extend(values)
+            if len(column_of) == before:
+                column_of.extend(values)
+                continue
+            for row, value in enumerate(values, before):  # two spellings of one name: the first with a value counts
+                if column_of[row] == ABSENT:
+                    column_of[row] = value
 
     def _values(self, column: Sequence[bytes], *, one_by_one: bool) -> array[float] | None:
         """Numbers of a column; None if a text is not one."""

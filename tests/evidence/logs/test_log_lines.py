@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from writing_logs import dynamic_line, falling, megatron_line, megatron_run, static_line, static_run
 
-from accmap.evidence.logs.columns import ABSENT, LOSS
+from accmap.evidence.logs.columns import ABSENT, GRAD_NORM, LEARNING_RATE, LOSS
 from accmap.evidence.logs.log_reader import LogReader, read_run
 from accmap.evidence.logs.sources import Piece
 from accmap.evidence.logs.training_lines import FEWEST, Shape
@@ -74,6 +74,29 @@ def test_a_garbled_line_is_a_problem_with_its_place(garbled: str, tmp_path: Path
     assert found[0].kind.severity == "error"
     assert found[0].span is not None
     assert found[0].span.line == 2
+
+
+@pytest.mark.parametrize("spelled", ["learnIng rate", "learning-rate"])
+@pytest.mark.parametrize("line", [0, 4])
+def test_two_spellings_of_one_column_are_one_column(spelled: str, line: int, tmp_path: Path) -> None:
+    lines = megatron_run(falling(40)).split("\n")
+    path = tmp_path / "run.log"
+    path.write_text("\n".join(lines))
+    usual = read_run(str(path)).column(LEARNING_RATE).tolist()
+    lines[line] = lines[line].replace("learning rate", spelled)
+    path.write_text("\n".join(lines))
+    run = read_run(str(path))
+    assert run.column(LEARNING_RATE).tolist() == usual
+    assert {len(values) for values in run.columns.values()} == {40}
+    assert not run.bad_steps
+
+
+def test_of_two_spellings_on_one_line_the_first_counts(tmp_path: Path) -> None:
+    text = megatron_run(falling(200)).replace("| grad norm: 1.000 |", "| grad norm: 1.000 | grad-norm: 2.0 |")
+    (tmp_path / "run.log").write_text(text)
+    run = read_run(str(tmp_path / "run.log"))
+    assert set(run.column(GRAD_NORM)) == {1.0}
+    assert len(run.column(GRAD_NORM)) == 200
 
 
 @pytest.mark.parametrize("end", ["global_norm: ", "global_norm: [", "global_norm: [1.2 3.4]", "loss_scale: 1.0"])
