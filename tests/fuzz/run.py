@@ -168,7 +168,9 @@ def run(options: argparse.Namespace) -> int:
         kinds = [kind for kind in kinds if kind.commands.intersection(options.command)]
     ends = time.monotonic() + options.seconds
     memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
-    with tempfile.TemporaryDirectory(prefix="accmap_fuzz_", dir=memory) as folder:
+    with tempfile.TemporaryDirectory(prefix="accmap_fuzz_", dir=memory) as outer:
+        folder = os.path.join(outer, "bench")  # beside it lies a copy of its good files
+        os.mkdir(folder)
         Bench(Path(folder)).prepare(kinds)
         while time.monotonic() < ends and sum(journal.next.values()) < options.count:
             _one_worker(options, journal, folder, kinds, ends)

@@ -85,6 +85,8 @@ def test_a_judge_sees_what_is_read_differently(tmp_path: Path) -> None:
     assert judges.compare_script(text, ["--num-layers", "2"])
     assert judges.compare_script(text, None)
     assert judges.compare_yaml("a: 1e-5") is None
+    assert judges.compare_yaml("<<: [{a: 1}, {b: 2}]") is None
+    assert judges.compare_yaml("<<: {a: 1}\n<<: {a: 2}") is None
     assert not judges.same({"a": 1}, {"a": True})
 
 
