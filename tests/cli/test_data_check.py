@@ -99,7 +99,7 @@ def test_the_rest_of_a_longer_run_is_named(pair: Run, swapped: bool) -> None:
     assert found["not_compared"] == [
         {
             "what": "steps 2 to 12",
-            "reason": f"only the run of {side} reaches the last 11 steps, because it is longer",
+            "reason": f"only the run of {side} is long enough to reach the last 11 steps",
         }
     ]
     assert "and the whole run is equal" not in json.dumps(found)

@@ -20,7 +20,7 @@ IGNORED = [
     ("attention.dropout", "1.9", "dynamic", DROPS_NOTHING, "NET033"),
     ("attention.dropout", "2.0", "dynamic", DROPS_NOTHING, "NET033"),
     ("attention.dropout", "2.1", "dynamic", DROPS_NOTHING, "NET033"),
-    ("attention.qk_layernorm", "1.6", "static", "only normalizes queries and keys in latent attention", "DEF539"),
+    ("attention.qk_layernorm", "1.6", "static", "normalizes queries and keys only in latent attention", "DEF539"),
 ]
 FOLLOWED = [
     ("attention.dropout", "1.9", "static"),

@@ -340,7 +340,7 @@ def test_what_has_no_fix_is_accepted_by_the_words_that_are_shown(
     line = next(
         one for one in block_of("DAT004", capsys, SCRIPT, YAML).split("\n") if "To accept the difference" in one
     )
-    place = re.fullmatch(rf"  To accept the difference, add above line (\d+) of {YAML}: (.*)", line)
+    place = re.fullmatch(rf"  To accept the difference, add this comment above line (\d+) of {YAML}: (.*)", line)
     assert place is not None
     lines = (folder / YAML).read_text().split("\n")
     lines.insert(int(place[1]) - 1, place[2])
@@ -516,7 +516,8 @@ def test_a_finding_with_a_fix_is_accepted_with_what_follows(
     gone = [at, *(number for number, entry in enumerate(before) if entry["because_of"] == at)]
     assert before[at]["fix"]
     place = re.search(
-        rf"To accept the difference, add above line (\d+) of {YAML}: (.*)", block_of(code, capsys, SCRIPT, YAML)
+        rf"To accept the difference, add this comment above line (\d+) of {YAML}: (.*)",
+        block_of(code, capsys, SCRIPT, YAML),
     )
     assert place is not None
     lines = (folder / YAML).read_text().split("\n")

@@ -263,7 +263,10 @@ def test_the_profile_is_named_with_its_origin(accmap, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("severity", "code", "told"),
-    [("MAP003", "error", "1 depends on an unknown value"), ("ENV004", "error", "1 raised by the configuration")],
+    [
+        ("MAP003", "error", "1 depends on an unknown value"),
+        ("ENV004", "error", "1 raised to an error by the configuration"),
+    ],
 )
 def test_an_error_of_another_kind_is_counted_as_one(severity: str, code: str, told: str, accmap, folder: Path) -> None:
     (folder / "accmap.toml").write_text(f'severity = {{ {severity} = "{code}" }}\n')

@@ -214,7 +214,7 @@ FAULTS: dict[str, tuple[Callable[[], None], list[str], str]] = {
     "4 transposed": (nothing, [*WEIGHTS, "hf-transposed.ms"], "layers.1.self_attention.linear_q"),
     "4 exchanged": (nothing, [*WEIGHTS, "hf-exchanged.ms"], "layers.0.self_attention"),
     "3 missing": (nothing, ["weights", "check", "--log", "missing.log"], "decoder.layers.1.mlp.linear_fc2.weight"),
-    "1 other weights": (nothing, [*ANSWERS[:2], "transposed.jsonl", ANSWERS[3]], "from their first token"),
+    "1 other weights": (nothing, [*ANSWERS[:2], "transposed.jsonl", ANSWERS[3]], "at the first token"),
     "1 other rope": (nothing, [*ANSWERS[:2], "theta.jsonl", ANSWERS[3]], "different: 11 of 12"),
     "6 one answer": (rewrite(lambda rows: [{**row, "answer": "x"} for row in rows]), ANSWERS, "same answer"),
     "6 infinite": (nothing, ["dump", "scan", "dump/infinite"], "layers.1.mlp.up_proj"),

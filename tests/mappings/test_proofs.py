@@ -56,14 +56,20 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
             "precision.rotary_dtype",
             ("0.12", "1.9"),
             "dropped",
-            "shown by rounding differences on each side that has it, in the dtypes of the files",
+            "proved by rounding differences in the dtypes of the files, on each side that has this field",
             "2026-11-20",
         ),
         ("norm.epsilon", ("0.12", "1.9"), "dropped", None, None),
         ("norm.epsilon", ("0.12", "1.9"), "unresolved", None, None),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "dropped", "proved on 0.12 × 1.9", "2026-11-20"),
         ("moe.z_loss_coefficient", ("0.12", "1.9"), "exact", None, None),
-        ("optimizer.sgd_momentum", ("0.12", "1.9"), "dropped", "tested on the only side that has it", "2026-11-20"),
+        (
+            "optimizer.sgd_momentum",
+            ("0.12", "1.9"),
+            "dropped",
+            "tested on the only side that has this field",
+            "2026-11-20",
+        ),
         ("norm.type", ("0.12", "1.9"), "exact", None, None),
     ],
 )
@@ -92,7 +98,7 @@ def test_explain_tells_what_is_proved_and_why_not(capsys: pytest.CaptureFixture[
         "proved on 0.12, 0.16 × 1.9; 0.12 × 1.8, 2.1 (dynamic)",
         "exact by reading (a reason)",
         "proved on 0.12 × 1.9",
-        "tested on the only side that has it",
+        "tested on the only side that has this field",
         None,
     ]
     assert main(["explain", "norm.epsilon", "--lang", "zh"]) == 0
@@ -106,7 +112,7 @@ def test_the_report_has_it_as_a_key(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(words) == 0
     rows = json.loads((tmp_path / "r.json").read_text("utf-8"))["rows"]
     assert [row["field"] for row in rows if row["proof"] is not None] == ["norm.epsilon"]
-    assert "exact conversions of settings that change the results: " in (said := capsys.readouterr().err)
+    assert "settings that change the results and were converted exactly (" in (said := capsys.readouterr().err)
     assert "1 proved on 0.12 × 1.9, " in said
     assert " exact by reading" in said
 
