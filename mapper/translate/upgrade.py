@@ -6,7 +6,7 @@ comments and spelling where its keys live on, and a default of the old version o
 
 from __future__ import annotations
 
-from ...mappings.keys_compiled import NAMES_OF_DYNAMIC
+from ...mappings.keys_compiled import NAMES_OF_DYNAMIC, NOT_OF_TRAINING
 from ...mappings.tables import table
 from ...schemas.diagnostic import UsageError
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
@@ -159,15 +159,19 @@ class _PlacesOfKeys:
         return side.keys[0] if side is not None and plain else None
 
     def _place_by_name(self, key: str) -> str | None:
-        """Key from the rename table, the identical key, or the only key with that last name."""
+        """Key from the rename table, the identical key, or the only key with that last name in the same section."""
         if key.startswith(_STATIC_MODEL):
             return _MODEL + key[len(_STATIC_MODEL) :] if self.config.dialect == "static" else None
         if key in NAMES_OF_DYNAMIC:
             return NAMES_OF_DYNAMIC[key]
         if key in self.known:
             return None if key in self.compared else key
-        alike = [path for path in self.known if path.rpartition(".")[2] == key.rpartition(".")[2]]
-        return alike[0] if len(alike) == 1 else None
+        section, name = key.partition(".")[0], key.rpartition(".")[2]
+        alike = [path for path in self.known if path.rpartition(".")[2] == name]
+        if len(alike) != 1 or section in NOT_OF_TRAINING or alike[0].partition(".")[0] in NOT_OF_TRAINING:
+            return None  # a setting of training has the name of another
+        sections = {path.partition(".")[0] for path in self.known if "." in path}
+        return alike[0] if section not in sections or alike[0].startswith(f"{section}.") else None
 
     def _side(self, row: ReportRow) -> Side | None:
         rows = (one for one in table().rows if row.field in one.fields)

@@ -482,3 +482,15 @@ def test_a_file_of_the_older_dynamic_graph_is_edited(accmap, tmp_path: Path) -> 
     answer = accmap("upgrade", "old.yaml", "--from-version", "2.0", "-o", "new.yaml", files={"old.yaml": text})
     assert answer.code in (0, 1), answer.err
     assert (tmp_path / "new.yaml").exists()
+
+
+def test_no_key_of_evaluation_or_inference_takes_one_of_training(accmap, old: Path) -> None:
+    """`train_dataset.batch_size` is not inference's, and an evaluation's `shuffle` is not training's."""
+    evaluation = "eval_dataset:\n  data_loader: {type: MindDataset, shuffle: False}\n  batch_size: 3\n"
+    head = "train_dataset: &train_dataset\n"
+    assert head in STATIC
+    old.write_text(STATIC.replace(head, f"{head}  batch_size: 6\n") + evaluation, encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml", "-o", "new.yaml")
+    written = (old.parent / "new.yaml").read_text("utf-8")
+    assert "inference" not in written and "shuffle" not in written, written
+    assert "-> inference" not in answer.err and "eval_dataset.data_loader ->" not in answer.err
