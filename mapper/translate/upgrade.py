@@ -401,7 +401,16 @@ def _change_of(config: Config, path: str, setting: TargetSetting, owners: Mappin
     nearest = min(setting.notes, key=_nearness(config, path, setting.value))
     if owners.get(nearest) != path or not is_identical(config.value(nearest), setting.value):
         return Change("derived", setting.notes, (path,), setting.value)
+    if len(setting.notes) > 1 and not _is_called_alike(nearest, path):
+        return Change("derived", setting.notes, (path,), setting.value)  # equal by chance: a batch of 1 x 1 x 256
     if nearest == path:
         return Change("kept", (nearest,), (path,), setting.value)
     moved = nearest.rpartition(".")[0] != path.rpartition(".")[0]
     return Change("moved" if moved else "renamed", (nearest,), (path,), setting.value)
+
+
+def _is_called_alike(old: str, new: str) -> bool:
+    """True if all words of one key's last name are in that of the other, such as `batch_size` and `local_batch_size`."""
+    names = [key.rpartition(".")[2].split("_") for key in (old, new)]
+    one, other = ({word.rstrip("0123456789s") for word in words} for words in names)
+    return one <= other or other <= one

@@ -494,3 +494,15 @@ def test_no_key_of_evaluation_or_inference_takes_one_of_training(accmap, old: Pa
     written = (old.parent / "new.yaml").read_text("utf-8")
     assert "inference" not in written and "shuffle" not in written, written
     assert "-> inference" not in answer.err and "eval_dataset.data_loader ->" not in answer.err
+
+
+def test_a_value_that_is_equal_by_chance_is_derived(accmap, old: Path) -> None:
+    """A batch of 1 x 1 x 4 is not `micro_batch_num`, and `warmup_lr_init: 0.0` is not a number of steps."""
+    text = STATIC.replace(
+        "  model_parallel: 1  # of one node", "  model_parallel: 1\n  pipeline_stage: 2\n  micro_batch_num: 4"
+    )
+    old.write_text(f"use_parallel: True\n{text}", encoding="utf-8")
+    answer = accmap("upgrade", "old.yaml", "-o", "new.yaml")
+    assert "micro_batch_num -> training.global_batch_size" not in answer.err
+    assert "derived training.global_batch_size: " in answer.err
+    assert "moved runner_config.batch_size -> training.local_batch_size" in answer.err
