@@ -373,8 +373,13 @@ class FieldCase:
 
     def unresolved_text(self) -> Words:
         """Reason for a field that the file does not decide."""
-        settings = self.sides.config.settings
-        if any((setting := settings.get(key)) is not None and setting.overridable for key in self.entry.keys):
+        config = self.sides.config
+        given = [setting for key in self.entry.keys if (setting := config.settings.get(key)) is not None]
+        words = {word for setting in given if not setting.decided for word in setting.raw or ()}
+        reason = next((one for one in config.unresolved if one.text in words), None)
+        if reason is not None:
+            return say.not_decided_because(reason=Words(reason.why("en"), reason.why("zh")))
+        if any(setting.overridable for setting in given) and not _only_by_a_word(config):
             return say.may_stand_elsewhere()
         name = self.sides.placeholders.get(self.field)
         if name is None:
@@ -542,6 +547,13 @@ def decide(case: FieldCase) -> ReportRow | None:
         case.field, entry.keys, keys, entry.value, status, impact, reversible, *text.both(), case.is_explicit(),
         carried=carried,
     )  # fmt: skip
+
+
+def _only_by_a_word(config: Config) -> bool:
+    """True if a word that cannot be determined may override values, and no other file does."""
+    if config.framework != "megatron" or not any(one.may_split for one in config.unresolved):
+        return False
+    return all(problem.kind.name != "values-from-outside" for problem in config.problems)
 
 
 def placeholder_in(value: Value) -> str | None:
