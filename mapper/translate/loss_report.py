@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ...mappings.names_compiled import FieldName
     from ...mappings.tables import Impact, Row, SideName, Status
-    from ...schemas.config import Config, Framework, Value
+    from ...schemas.config import Config, Framework, Setting, Value
     from ...schemas.megatron.catalog import ArgumentFact
     from ..families import Choice
     from ..recipe.values import Recipe, RecipeValue
@@ -373,18 +373,29 @@ class FieldCase:
 
     def unresolved_text(self) -> Words:
         """Reason for a field that the file does not decide."""
-        config = self.sides.config
-        given = [setting for key in self.entry.keys if (setting := config.settings.get(key)) is not None]
-        words = {word for setting in given if not setting.decided for word in setting.raw or ()}
-        reason = next((one for one in config.unresolved if one.text in words), None)
+        reason = self._reason_of_a_word() or self._other_file()
         if reason is not None:
-            return say.not_decided_because(reason=Words(reason.why("en"), reason.why("zh")))
-        if any(setting.overridable for setting in given) and not _only_by_a_word(config):
-            return say.may_stand_elsewhere()
+            return reason
         name = self.sides.placeholders.get(self.field)
         if name is None:
             return say.not_decided()
         return (say.is_a_placeholder if placeholder_in(name) else say.is_no_value)(name=name)
+
+    def _given(self) -> list[Setting]:
+        """The source's settings that the field is read from."""
+        settings = self.sides.config.settings
+        return [settings[key] for key in self.entry.keys if key in settings]
+
+    def _reason_of_a_word(self) -> Words | None:
+        """Why a word of one of the settings cannot be determined."""
+        words = {word for setting in self._given() if not setting.decided for word in setting.raw or ()}
+        found = next((one for one in self.sides.config.unresolved if one.text in words), None)
+        return found and say.not_decided_because(reason=Words(found.why("en"), found.why("zh")))
+
+    def _other_file(self) -> Words | None:
+        """Text for a value that another configuration file may replace."""
+        may = any(setting.overridable for setting in self._given()) and not _only_by_a_word(self.sides.config)
+        return say.may_stand_elsewhere() if may else None
 
     def left_to_user_text(self) -> Words:
         """Reason for a value that is left to the user."""

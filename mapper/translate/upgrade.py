@@ -166,10 +166,14 @@ class _PlacesOfKeys:
             return NAMES_OF_DYNAMIC[key]
         if key in self.known:
             return None if key in self.compared else key
+        return self._place_by_last_name(key)
+
+    def _place_by_last_name(self, key: str) -> str | None:
+        """The only key with that last name; one of training has no place outside it, and none in another section."""
         section, name = key.partition(".")[0], key.rpartition(".")[2]
         alike = [path for path in self.known if path.rpartition(".")[2] == name]
-        if len(alike) != 1 or section in NOT_OF_TRAINING or alike[0].partition(".")[0] in NOT_OF_TRAINING:
-            return None  # a setting of training has the name of another
+        if len(alike) != 1 or not {section, alike[0].partition(".")[0]}.isdisjoint(NOT_OF_TRAINING):
+            return None
         sections = {path.partition(".")[0] for path in self.known if "." in path}
         return alike[0] if section not in sections or alike[0].startswith(f"{section}.") else None
 
@@ -410,7 +414,7 @@ def _change_of(config: Config, path: str, setting: TargetSetting, owners: Mappin
 
 
 def _is_called_alike(old: str, new: str) -> bool:
-    """True if all words of one key's last name are in that of the other, such as `batch_size` and `local_batch_size`."""
+    """True if all words of one last name are in the other, such as `batch_size` and `local_batch_size`."""
     names = [key.rpartition(".")[2].split("_") for key in (old, new)]
     one, other = ({word.rstrip("0123456789s") for word in words} for words in names)
     return one <= other or other <= one

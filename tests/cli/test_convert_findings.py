@@ -363,7 +363,9 @@ def test_an_undecided_value_names_its_own_reason(accmap: Callable[..., Any]) -> 
     """A word that may hold options leaves every value open; what one value lacks is its own."""
     optional = "if [ -n \"$WANDB\" ]; then MORE='--wandb-project x'; fi\n"
     script = SCRIPT.replace("DATA_PATH=${DATA_PATH:-/data/corpus_text_document}", f"DATA_PATH=$3\n{optional}")
-    script = script.replace("--load checkpoints/megatron", "--load $WEIGHTS").replace("    --swiglu", "    --swiglu $MORE")
+    script = script.replace("--load checkpoints/megatron", "--load $WEIGHTS").replace(
+        "    --swiglu", "    --swiglu $MORE"
+    )
     answer = accmap("convert", "run.sh", "-o", "run.yaml", files={"run.sh": script})
     assert "data_path: accmap cannot determine the value: the script argument 3 is not set" in answer.err
     assert "load: accmap cannot determine the value: WEIGHTS is not set in the file" in answer.err
