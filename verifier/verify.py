@@ -15,6 +15,7 @@ from ..mapper.recipe.vocabulary import COMPUTED, vocabulary
 from ..mappings.tables import field_named
 from ..schemas.fast_records import NamedTuple
 from ..schemas.message import verbatim
+from .constants_compiled import DECIDED_BY
 from .installations import (
     NEEDS,
     PACKAGES,
@@ -534,7 +535,8 @@ class _Explanation:
         first = [name for name in (*equal, *losses) if name in behind or name in self.found.divergence_fields]
         ahead = [*sorted((one.field for one in more), key=lambda name: name not in losses), *equal]
         names = list(dict.fromkeys((*first, *behind, *ahead)))
-        settings = [name for name in names if not name.startswith(COMPUTED)]  # the others follow from these
+        # The other computed quantities follow from these.
+        settings = [name for name in names if not name.startswith(COMPUTED) or name in DECIDED_BY]
         own = [name for at, name in enumerate(settings) if not set(companion_fields(name)).intersection(settings[:at])]
         return self._list_equalizable(own, aside)[:_MOST_SUSPECTS]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from pathlib import Path
 from shutil import copy
@@ -18,7 +19,7 @@ from accmap.schemas.reader import read_config
 from accmap.verifier import verify as steps
 from accmap.verifier.plan.dimensions import make_equal
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import DifferingSetting, compare_answers
+from accmap.verifier.verdict.comparison import DifferingSetting, Row, compare_answers
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 from accmap.verifier.worker.processes import WorkerAnswer
@@ -29,7 +30,7 @@ from stand_in_workers import StandInWorker, use_stand_ins
 
 if TYPE_CHECKING:
     from accmap.schemas.config import Config
-    from accmap.verifier.worker.blueprint import Job
+    from accmap.verifier.worker.blueprint import Job, SamplePlan
 
 EPSILON, BASE, BETA = "norm.epsilon", "position.rotary_base", "optimizer.beta2"
 BOTH = f"{EPSILON},{BASE}"
@@ -187,6 +188,26 @@ def test_a_flag_that_conversion_loses_is_set_aside_by_itself(
     assert flag in [entry["field"] for entry in answer["not_compared"] if entry.get("differs")]
     assert (answer["verdict"], answer["rest"]) == ("partial", "match")
     assert answer["aside"] == [flag.removeprefix("--").replace("-", "_")]
+
+
+def test_a_mix_with_too_few_samples_for_the_run_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No field of its own differs: the data of a mix begin anew sooner, and each prefix has fewer samples."""
+
+    def drawn(_a: WorkerAnswer, _b: WorkerAnswer, plans: tuple[SamplePlan, SamplePlan]) -> tuple[Row, ...]:
+        counts = [float(plan.samples) for plan in plans]
+        return (Row("steps until they begin anew", *counts, abs(counts[0] - counts[1]), counts[0] == counts[1]),)
+
+    monkeypatch.setattr(steps.comparison, "compare_samples", drawn)
+    script, written = tmp_path / "run.sh", tmp_path / "written.yaml"
+    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    script.write_text(re.sub(r"--data-path \S+", "--data-path 0.3 /d/a 0.7 /d/b", text), "utf-8")
+    main(["convert", str(script), "-o", str(written)])
+    text = written.read_text("utf-8")
+    written.write_text(re.sub(r"sizes: \[(\d+)", lambda size: f"sizes: [{int(size[1]) // 2}", text), "utf-8")
+    found = verify(read_config(str(script)), read_config(str(written)), Findings())
+    assert (found.verdict, found.rest, found.equal_fields) == ("mismatch", "match", ["computed.samples"])
+    assert [(entry.field, entry.stage) for entry in found.effects] == [("computed.samples", "samples")]
+    assert "computed.samples" not in [entry.field for entry in found.not_compared]
 
 
 def test_equal_values_of_which_the_frameworks_compute_different_things_are_switched_off(

@@ -282,6 +282,10 @@ _FUSED = f"{_TURBO} --num-experts 8 --disable-bias-linear --turbo_sync_free_moe_
         ("mindspeed-llm-2.3", "--variable-seq-lengths --is-instruction-dataset", {
             "--variable-seq-lengths": "the code of", "--is-instruction-dataset": "",
         }),
+        ("mindspeed-llm-2.3", "--enable-high-availability --enable-hbmfault-repair", {}),
+        ("mindspeed-llm-2.3", "--enable-high-availability --enable-elastic-training", {
+            "--enable-high-availability": "the code of", "--enable-elastic-training": "the code of",
+        }),
         ("primus-26.5", f"{_TURBO} --log_avg_reset_interval 5", {}),
         ("primus-26.5", f"{_TURBO} --softmax-type learnable", {
             "--enable_primus_turbo": "the code of Primus 26.5", "--use_turbo_attention": "did not run the code of",

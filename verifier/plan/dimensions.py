@@ -29,7 +29,7 @@ from ...schemas.fast_records import NamedTuple
 from ...schemas.megatron.forks import OWN, catalog
 from ...schemas.reader import config_of
 from ...schemas.source import SourceText
-from ..constants_compiled import OF_SEVERAL_PROCESSES, ONE_PROCESS, SIZES, SWITCHED_OFF
+from ..constants_compiled import DECIDED_BY, OF_SEVERAL_PROCESSES, ONE_PROCESS, SIZES, SWITCHED_OFF
 from ..constants_compiled import TARGETS as SIZES_TARGETED
 
 if TYPE_CHECKING:
@@ -491,7 +491,8 @@ def _take_value(config: Config, other: Config, field: FieldName) -> Config | Non
     wanted, along = recipe_of(other), companion_fields(field)
     counted = _COUNTED_TOGETHER if field in _COUNTED_TOGETHER else ()
     parts = _parts_of(field) if _value_or_neutral(wanted, field) == vocabulary()[field].default else ()
-    tried: list[tuple[FieldName, ...]] = [(field, *more, *parts) for more in ((), along, counted)]
+    own: FieldName = DECIDED_BY.get(field, field)
+    tried: list[tuple[FieldName, ...]] = [(own, *more, *parts) for more in ((), along, counted)]
     partly: list[tuple[Config, tuple[FieldName, ...]]] = []
     for fields in tried:
         found = _with_values_of(wanted, config, fields)
