@@ -75,23 +75,39 @@ def totals(found: Comparison, language: Language) -> str:
 
 
 def diff_document(found: Comparison, sides: Sequence[Recipe], language: Language) -> Document:
-    """Every field of two files: those that differ first, the equal ones folded."""
+    """Every field of two files: the gravest differences first, then those without effect; the equal are folded."""
     from ..pages.document import Document, Section, Verdict, bullets
 
     word, report = usage.page("diff", language), usage.page("report", language)
     verdict: Callable[..., str] = word
     facts = [line for letter, side in zip("AB", sides, strict=True) for line in _name(letter, side, language)]
     tone = "good" if found.verdict == "equal" else "bad" if found.verdict == "different" else "open"
-    apart = [row for row in found.rows if row.status != "equal"]
+    telling, harmless = differing_rows(found)
     equal = [row for row in found.rows if row.status == "equal"]
     names = " · ".join(dict.fromkeys(side.file.rpartition("/")[2] for side in sides))
     notes = [*open_lines(found.reasons, language), *(one.text(language) for one in found.unseen)]
     parts = [
         Verdict(verdict(found.verdict), tone, [*facts, totals(found, language)]),
-        Section(report("fields"), [*field_table(apart, language), *bullets(notes)], "fields", len(apart)),
+        Section(report("fields"), [*field_table(telling, language), *bullets(notes)], "fields", len(telling)),
+        Section(report("harmless"), field_table(harmless, language), "harmless", len(harmless)),
         Section(report("equal"), field_table(equal, language), "equal", len(equal), is_folded=True),
     ]
     return Document(f"accmap diff: {names}", language, parts)
+
+
+_IMPACTS = ("numerics", "performance", "none")
+_STATUSES = ("different", "undecided", "only-a", "only-b")
+
+
+def differing_rows(found: Comparison) -> tuple[list[Difference], list[Difference]]:
+    """Differences that change results or speed, the gravest first, and those without effect."""
+    rows = sorted((row for row in found.rows if row.status != "equal"), key=_by_weight)
+    return [row for row in rows if row.impact != "none"], [row for row in rows if row.impact == "none"]
+
+
+def _by_weight(row: Difference) -> tuple[int, int]:
+    """Place of a row: what changes numbers comes first, and of that what differs on both sides."""
+    return _IMPACTS.index(row.impact), _STATUSES.index(row.status)
 
 
 def _name(letter: str, side: Recipe, language: Language) -> Iterator[str]:

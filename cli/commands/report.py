@@ -44,7 +44,7 @@ from ..pages.document import (
 )
 from ..pages.formats import LANGUAGES, write_document
 from ..recipe_lines import open_lines
-from .diff import field_table, totals
+from .diff import differing_rows, field_table, totals
 from .lint import exit_code, subtract_baseline
 from .lr import curves, problem_lines
 
@@ -169,15 +169,13 @@ def _findings_section(pair: ReportPair, language: Language) -> list[Part]:
 def _fields_section(pair: ReportPair, language: Language) -> list[Part]:
     """Fields that differ or that one side has, as `diff` prints them; harmless ones are folded."""
     word, found = say.page("report", language), pair.fields
-    rows = [row for row in found.rows if row.status != "equal"]
-    telling = [row for row in rows if row.impact != "none"]
-    harmless = [row for row in rows if row.impact == "none"]
+    telling, harmless = differing_rows(found)
     parts: list[Part] = [note(totals(found, language)), *field_table(telling, language)]
     parts += bullets(open_lines(found.reasons, language))
     if harmless:
         shown = field_table(harmless, language)
         parts.append(Section(word("harmless"), shown, size=len(harmless), is_folded=True))
-    return [Section(word("fields"), parts, "fields", len(rows))]
+    return [Section(word("fields"), parts, "fields", len(telling) + len(harmless))]
 
 
 def _equal_section(pair: ReportPair, language: Language) -> list[Part]:

@@ -196,7 +196,11 @@ def test_diff_shows_every_row_that_is_not_equal_in_the_pager_too(
     assert accmap(*words).out == ""
     page = (folder / "paged.txt").read_text("utf-8")
     shown = re.findall(r"^(?:different|only in [AB]|undecided)  (\S+)", page, re.MULTILINE)
-    assert shown == [row["field"] or (row["a"] or row["b"])["key"] for row in rows]
+    assert sorted(shown) == sorted(row["field"] or (row["a"] or row["b"])["key"] for row in rows)
+    weights = [
+        next(row["impact"] for row in rows if name == (row["field"] or (row["a"] or row["b"])["key"])) for name in shown
+    ]
+    assert weights == sorted(weights, key=["numerics", "performance", "none"].index)
     together = joined(page)
     for row in rows:
         for side in filter(None, (row["a"], row["b"])):
