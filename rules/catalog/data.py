@@ -10,6 +10,7 @@ from ...mappings.keys_compiled import (
     ENDS_REQUIRED,
     LOADER,
     PARALLEL_SWITCHES,
+    RESOLVED_RANKS,
     RUN_MODE,
 )
 from ...schemas.fast_records import TYPE_CHECKING
@@ -42,7 +43,7 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
             for key in PARALLEL_SWITCHES
             if (given := side.explicit(key)) is not None
         )
-        yield Found(at_key(side, "seed"), _reason_values(say.in_parallel_mode(mode=mode)), notes)
+        yield Found(at_key(side, "seed"), _reason_values(say.in_parallel_mode(mode=side.config.value(RESOLVED_RANKS["mode"]))), notes)
 
 
 def _reason_values(said: Words) -> dict[str, object]:
