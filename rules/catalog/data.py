@@ -43,7 +43,11 @@ def seed_ignored(subject: Subject) -> Iterator[Found]:
             for key in PARALLEL_SWITCHES
             if (given := side.explicit(key)) is not None
         )
-        yield Found(at_key(side, "seed"), _reason_values(say.in_parallel_mode(mode=side.config.value(RESOLVED_RANKS["mode"]))), notes)
+        yield Found(
+            at_key(side, "seed"),
+            _reason_values(say.in_parallel_mode(mode=side.config.value(RESOLVED_RANKS["mode"]))),
+            notes,
+        )
 
 
 def _reason_values(said: Words) -> dict[str, object]:
