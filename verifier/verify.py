@@ -451,7 +451,9 @@ class _Explanation:
             if causes and self._verdict((*aside, *causes)) == "mismatch":
                 # The first pass differed: what differs in the steps behind it shows once the passes agree.
                 causes += self._causes((*aside, *causes), "update")
-        fields = [*aside, *causes]
+        # Beside the causes, what conversion loses and no small model shows would leave the rest a partial match.
+        unrun = self._list_equalizable(self._list_unrun_losses(), [*aside, *causes]) if causes else []
+        fields = [*aside, *causes, *unrun]
         found = self._with_effects(fields) if fields else self.found
         if found.verdict != "mismatch":
             return found
@@ -495,10 +497,14 @@ class _Explanation:
         options, configs = self.session.options, self.pair.configs
         named = [name for name in options.aside if coverage.differs(name, *configs)]
         if self.found.verdict == "partial":
-            unrun = {entry.field for entry in self.found.not_compared if entry.differs}
-            losses = coverage.conversion_losses(*configs)
-            named += [name for name in losses if not unrun.isdisjoint(self._words_of((name,)))]
+            named += self._list_unrun_losses()
         return self._list_equalizable(named, ())
+
+    def _list_unrun_losses(self) -> list[str]:
+        """Fields and keys that conversion loses and that no model was asked about."""
+        unrun = {entry.field for entry in self.found.not_compared if entry.differs}
+        losses = coverage.conversion_losses(*self.pair.configs)
+        return [name for name in losses if not unrun.isdisjoint(self._words_of((name,)))]
 
     def _list_equalizable(self, names: Iterable[str], others: Sequence[str]) -> list[str]:
         """Those of these fields that can be made equal beside the others and one another."""

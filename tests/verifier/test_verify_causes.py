@@ -190,6 +190,20 @@ def test_a_flag_that_conversion_loses_is_set_aside_by_itself(
     assert answer["aside"] == [flag.removeprefix("--").replace("-", "_")]
 
 
+def test_beside_a_cause_a_flag_that_conversion_loses_is_set_aside_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script, written = tmp_path / "run.sh", tmp_path / "written.yaml"
+    text = (EXAMPLE / "megatron.sh").read_text("utf-8")
+    text = text.replace("--swiglu", "--swiglu --use-fused-rmsnorm --use-fused-swiglu --o2-optimizer")
+    script.write_text(text, "utf-8")
+    main(["convert", str(script), "-o", str(written)])
+    script.write_text(text.replace(*CHANGES[EPSILON]), "utf-8")
+    _code, answer, _said = answered([str(script), str(written)], capsys)
+    assert (answer["verdict"], answer["rest"], answer["aside"]) == ("mismatch", "match", [EPSILON, "o2_optimizer"])
+    assert [entry["field"] for entry in answer["first_divergence"]["differing"]] == [EPSILON]
+
+
 def test_a_mix_with_too_few_samples_for_the_run_is_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No field of its own differs: the data of a mix begin anew sooner, and each prefix has fewer samples."""
 
