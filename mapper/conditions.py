@@ -7,7 +7,7 @@ from math import frexp, isfinite
 from ..mappings.tables import field_named
 from ..schemas.fast_records import TYPE_CHECKING
 from .equality import is_identical
-from .lenses.latent import ramp_of, stretches, written_base
+from .lenses.latent import plain_length, ramp_of, stretches, written_base
 from .lenses.stages import chunks_of, embedding_and_loss
 
 if TYPE_CHECKING:
@@ -170,8 +170,18 @@ def _is_plain_in_megatron(value: Value, operand: Value, value_of: Callable[[Fiel
     """True for YaRN that may change a frequency with the operand's fields, and none in a Megatron-LM launch."""
     if value != "yarn" or not isinstance(operand, (list, tuple)):
         return False
-    factor, length, base, fast = (value_of(field_named(field)) for field in operand)
-    return stretches(factor, length, base, fast) and not stretches(factor, length, written_base(base))
+    factor, length, base, fast, slow, width = (value_of(field_named(field)) for field in operand)
+    is_plain = not stretches(factor, length, written_base(base), width=width)
+    return is_plain and stretches(factor, length, base, fast, slow, width)
+
+
+def _is_never_plain(_value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:
+    """True if YaRN in a Megatron-LM launch changes a frequency with any length that the sequence allows."""
+    if not isinstance(operand, (list, tuple)):
+        return False
+    base, sequence, width = (value_of(field_named(field)) for field in operand)
+    least = plain_length(base, sequence)
+    return least is None or stretches(2, least, written_base(base), width=width)
 
 
 def _says_a_number(entry: Value) -> bool:
@@ -217,6 +227,7 @@ COMPARISONS: dict[str, Callable[[Value, Value, Callable[[FieldName], Value]], bo
     "stretched_otherwise": _is_stretched_otherwise,
     "plain_rotary": _is_plain_rotary,
     "plain_in_megatron": _is_plain_in_megatron,
+    "never_plain": _is_never_plain,
     "short_of": lambda value, operand, other: isinstance(value, int) and value < _product(operand, other),
     "not_product": lambda value, operand, other: _is_not_product(value, operand, other),
     "exceeds_sum": _exceeds_sum,

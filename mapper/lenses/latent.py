@@ -27,6 +27,8 @@ _DIGITS = 10
 """What is taken back out of a computed scale is written with so many digits."""
 _ANY_FACTOR = 40.0
 """Positions that are not YaRN's take no factor, so a scale may be written with any: here with DeepSeek-V3's."""
+BETA_SLOW = 1.0
+"""The rotations below which YaRN divides a frequency by the factor: Megatron-LM has no argument for it either."""
 BETA_FAST = 32.0
 """The rotations above which YaRN leaves a frequency alone: Megatron-LM has no argument for it."""
 
@@ -106,10 +108,24 @@ def least_unstretched_length(base: Value, fast: Value = BETA_FAST) -> int | None
 _LARGEST_BASE = 1e15
 
 
-def stretches(factor: Value, length: Value, base: Value, fast: Value = BETA_FAST) -> bool:
+def stretches(
+    factor: Value, length: Value, base: Value, fast: Value = BETA_FAST, slow: Value = BETA_SLOW, width: Value = None
+) -> bool:
     """True if YaRN changes any frequency, or if that is unknown."""
     times, positions, least = number(factor), integer(length), least_unstretched_length(base, fast)
-    return times is None or (times != 1 and (positions is None or least is None or positions < least))
+    if times == 1:
+        return False
+    if times is None or positions is None or least is None or positions < least:
+        return True
+    # A ramp whose end, which is limited by the width, precedes its start divides every frequency by the factor.
+    first, last = ramp_of(positions, width, base, fast, slow) or (0, 0)
+    return first > last
+
+
+def plain_length(base: Value, sequence: Value) -> int | None:
+    """Original length, at least the sequence length, from which on YaRN in a Megatron-LM launch may be plain RoPE."""
+    least = least_unstretched_length(written_base(base))
+    return None if least is None else max(1 << (least - 1).bit_length(), integer(sequence) or 0)
 
 
 def written_base(base: Value) -> Value:
@@ -146,10 +162,13 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
     plain = scope.field("position.type") == "rope" and scope.field("attention.latent.enabled") is True
     if not plain or scale is None or scale == 1:
         return cover_sequence(wanted, scope)
-    least = least_unstretched_length(written_base(scope.field("position.rotary_base")))
+    base, width = scope.field("position.rotary_base"), scope.field("attention.latent.qk_rope_head_dim")
+    least = plain_length(base, scope.field("data.sequence_length"))
     if least is None:
         return cover_sequence(wanted, scope)
-    return cover_sequence(max(1 << (least - 1).bit_length(), integer(wanted) or 0), scope)
+    length = max(least, integer(wanted) or 0)
+    is_too_long = stretches(_ANY_FACTOR, length, written_base(base), width=width)
+    return cover_sequence(least if is_too_long else length, scope)
 
 
 def cover_sequence(wanted: Value, scope: Scope) -> Written:

@@ -253,7 +253,8 @@ def _is_stretched(scope: Scope) -> bool:
         base = written_base(base)
     elif scope.field("position.yarn.mscale") != scope.field("position.yarn.mscale_all_dim"):
         return True  # the quotient of the two scales the cosine and the sine; accmap writes equal ones
-    return stretches(factor, scope.field("position.max_embeddings"), base)
+    width = scope.field("attention.latent.qk_rope_head_dim")
+    return stretches(factor, scope.field("position.max_embeddings"), base, width=width)
 
 
 def _position_put(values: Values, scope: Scope) -> Written:
