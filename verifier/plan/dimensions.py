@@ -548,6 +548,7 @@ def companion_fields(name: str) -> tuple[FieldName, ...]:
 _EXPRESSED_TOGETHER: tuple[tuple[FieldName, ...], ...] = (
     ("position.yarn.mscale", "position.yarn.mscale_all_dim"),
     ("activation.gated", "activation.function"),
+    ("data.document_attention", "data.reset_attention_mask"),
 )
 _COUNTED_TOGETHER: tuple[FieldName, ...] = ("schedule.warmup_steps", "schedule.decay_steps", "run.train_steps")
 """A launch counts all of them in samples, or all of them in steps."""
