@@ -34,11 +34,21 @@ def switch_sections(reading: Reading) -> None:
             continue
         test = switch_test(rows, reading.get)
         on = is_on(value) if test is None else read_switch(reading, path, value, test)
-        section, _, key = path.rpartition(".")
-        held = reading.get(section) if section else reading.values
-        if is_mapping(held):
-            held[key] = Undecided(str(value)) if on is None else on
+        _replace_value(reading, path, Undecided(str(value)) if on is None else on)
         reading.switched[path] = value, on
+
+
+def _replace_value(reading: Reading, path: str, value: Any) -> None:
+    """Put a value in place of a written one, in copies: another reading of the file has the same mappings."""
+    *sections, key = path.split(".")
+    held = reading.values = dict(reading.values)
+    for name in sections:
+        below = held.get(name)
+        if not is_mapping(below):
+            return
+        held[name] = below = dict(below)
+        held = below
+    held[key] = value
 
 
 def switch_field(reading: Reading, name: str, value: Any, path: str) -> Any:

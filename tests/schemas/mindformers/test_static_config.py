@@ -21,6 +21,7 @@ from accmap.schemas.message import Problem
 from accmap.schemas.mindformers.effective import Override, mindformers_config
 from accmap.schemas.mindformers.messages_compiled import say
 from accmap.schemas.mindformers.versions import STATIC_VERSIONS, dialect_and_version, static_catalog, static_version
+from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText, Span
 
 HERE = os.path.dirname(__file__)
@@ -315,3 +316,13 @@ def test_columns_that_the_trainer_names_itself(config: str, version: str, column
     assert read(own, version=version).settings["train_dataset.input_columns"].value == ["input_ids"]
     other = text.replace("BlendedMegatronDatasetDataLoader", "MindDataset")
     assert "train_dataset.input_columns" not in read(other, version=version).settings
+
+
+@pytest.mark.parametrize("written", ["8.0", "1", "'yes'", "[1, 2]"])
+def test_a_switch_of_another_form_is_reported_each_time_that_a_text_is_read(written: str) -> None:
+    """An editor's server reads one text again and again."""
+    text = f"use_legacy: False\ntrain_dataset:\n  data_loader:\n    config:\n      eod_mask_loss: {written}\n"
+    source = SourceText("a.yaml", text)
+    first, again = (config_of(source, ReadOptions(), path="a.yaml") for _ in range(2))
+    assert first.problems == again.problems
+    assert first.settings == again.settings
