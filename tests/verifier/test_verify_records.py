@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from accmap import ReadOptions
 from accmap.cli.lean import main
+from accmap.verifier.constants_compiled import RECORD
 from accmap.verifier.installations import missing_modules
 
 if TYPE_CHECKING:
@@ -303,3 +305,8 @@ def test_no_damage_of_a_record_is_a_crash(
         place.write_bytes(copy[: draw.randrange(len(copy))] if draw.random() < 0.3 else copy)
         assert main(["verify", "join", str(place), records["b"]]) in (0, 1, 2)
     capsys.readouterr()
+
+
+def test_the_form_of_a_record_has_every_option_of_reading() -> None:
+    """A record with an option that the form lacks cannot be joined."""
+    assert {name.rstrip("~") for name in RECORD["reading"]} == set(ReadOptions._fields)
