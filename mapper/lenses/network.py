@@ -6,7 +6,19 @@ from ...mappings.tables import within
 from ...schemas.fast_records import TYPE_CHECKING
 from ...schemas.plain_values import whole_number
 from .latent import cover_sequence, stretches, written_base
-from .lens import OMIT, Lens, dtype_name, enum_key, float_list, integer, items, look_up, omit_all, pass_through
+from .lens import (
+    OMIT,
+    UNDECIDED,
+    Lens,
+    dtype_name,
+    enum_key,
+    float_list,
+    integer,
+    items,
+    look_up,
+    omit_all,
+    pass_through,
+)
 
 if TYPE_CHECKING:
     from ...schemas.config import Value
@@ -124,7 +136,7 @@ def _query_groups_get(values: Values, scope: Scope) -> Values:
     grouped, groups, heads = values
     heads = scope.field("attention.num_heads") if heads is None else heads
     number = groups if grouped else heads
-    return (None if number is None else number != heads), number
+    return _is_grouped(number, heads), number
 
 
 def _query_groups_put(values: Values, scope: Scope) -> Written:
@@ -144,7 +156,14 @@ def _key_value_heads_get(values: Values, scope: Scope) -> Values:
     # As many groups as heads, or more (a class's default of 32 beside 4 heads), are no groups.
     none = values[0] is None or (given is not None and most is not None and given >= most)
     groups = heads if none or scope.field("attention.latent.enabled") else values[0]
-    return (None if groups is None else groups != heads), groups
+    return _is_grouped(groups, heads), groups
+
+
+def _is_grouped(groups: Value, heads: Value) -> Value:
+    """True if there are fewer groups than heads; undecided for what is not a number of groups."""
+    if groups is None:
+        return None
+    return UNDECIDED if integer(groups) is None else groups != heads
 
 
 def _key_value_heads_put(values: Values, scope: Scope) -> Written:

@@ -19,7 +19,7 @@ from ...schemas.shell.scanner import is_whole_number
 from ..computed.quantities import computed_quantities
 from ..families import family_of, fixed_value
 from ..lenses import LENSES
-from ..lenses.lens import Scope
+from ..lenses.lens import UNDECIDED, Scope
 from .values import Recipe, RecipeValue, Unmapped
 from .vocabulary import is_of_kind, vocabulary
 
@@ -575,7 +575,7 @@ _KNOWN_CALLBACKS = ("MFLossMonitor", "CheckpointMonitor", "TrainCallBack")
 
 def _as_switch(field: FieldName, value: Value) -> Value:
     """A YAML may write a switch as anything, and both frameworks ask whether it is true."""
-    if value.__class__ in _SCALARS and vocabulary()[field].type == "bool":
+    if value.__class__ in _SCALARS and value is not UNDECIDED and vocabulary()[field].type == "bool":
         return is_on(value)
     return value
 

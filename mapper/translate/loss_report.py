@@ -197,9 +197,8 @@ class FieldCase:
         return "absent" in side.options and is_same(value, side.options["absent"])
 
     def is_changed_by_another(self) -> bool:
-        """True if another written argument changes the field in a way that affects numbers."""
-        set_by_another = self.entry.origin == "derived" and not self.is_default()
-        return set_by_another and self.impact == "numerics" and self.target is not None
+        """True if a model class or another written argument changes the field in a way that affects numbers."""
+        return not self.is_default() and self.impact == "numerics" and self.target is not None
 
     def is_worth_a_line(self) -> bool:
         """True for a written value, and for a default with an effect that the other side has no place for."""
