@@ -534,7 +534,7 @@ def recognise_fork(
             checkout = checkout_version(marks, folders)
             if checkout is not None:
                 return _recognised_dialect(f"{fork}-{checkout[0]}", [checkout[1]])
-            able = [f"{fork}-{versions[at]}" for at in _most_able(spoken, masks, len(versions), like)]
+            able = [f"{fork}-{versions[at]}" for at in _most_able(spoken, masks, len(versions), like, bases)]
             return _recognised_dialect(able[0], [*sure, *own], tuple(able[1:]))
     return None
 
@@ -562,8 +562,11 @@ def _recognised_dialect(name: str, signs: Sequence[str], rivals: tuple[str, ...]
     return Recognised(found, say.dialect_of(label=found.label, signs=", ".join(signs[:_SHOWN]) + more), rivals)
 
 
-def _most_able(spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int) -> list[int]:
-    """Versions that accept the most arguments, lowest first."""
+def _most_able(
+    spoken: Sequence[str], masks: Mapping[str, int], versions: int, like: int, bases: Sequence[str]
+) -> list[int]:
+    """Versions that accept the most arguments, lowest first; only those on the same Megatron-LM as the lowest."""
     counts = [sum(masks.get(word, 0) >> at & 1 for word in spoken) for at in range(versions)]
     best = max(counts)
-    return [at for at, count in enumerate(counts) if count == best and at >= like] or [0]
+    able = [at for at, count in enumerate(counts) if count == best and at >= like] or [0]
+    return [at for at in able if not bases or bases[at] == bases[able[0]]]

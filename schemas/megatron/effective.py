@@ -216,11 +216,15 @@ _SHOWN = 3
 def _differing_values(
     settings: Mapping[str, Setting], other: Config, fork: Dialect
 ) -> Iterator[tuple[str, Setting, Setting]]:
-    """Arguments of Megatron-LM whose values two readings of a launch decide otherwise."""
+    """Arguments of Megatron-LM that a launch sets or leads to, and whose values two readings of it decide otherwise.
+
+    Other defaults are no difference of the launch: each version has its own, as those of Megatron-LM have.
+    """
     for key, one in settings.items():
         theirs = other.settings.get(key)
-        decided = theirs is not None and one.decided and theirs.decided
-        if key not in fork.own and theirs is not None and decided and one.value != theirs.value:
+        if theirs is None or key in fork.own or one.origin == theirs.origin == "default":
+            continue
+        if one.decided and theirs.decided and one.value != theirs.value:
             yield key, one, theirs
 
 
