@@ -161,7 +161,6 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
             known = name if name.isidentifier() else "NAME"
             raise UsageError(say.var_takes_name_value_not(assignment=assignment, name=known))
         variables[name] = value
-    counts = {name: _count(values, name) for name in ("world_size", "launch", "steps", "dataset_size")}
     return ReadOptions(
         megatron=_text_or_none(values["megatron"]),
         mindformers=_text_or_none(values.get("mindformers")),  # `upgrade` has an option of its own by that name
@@ -174,7 +173,10 @@ def read_options(values: Mapping[str, object], files: Sequence[str] = ()) -> Rea
         encoding=_text_or_none(values["encoding"]),
         confine=_confining_folder(files) if values["confine"] else None,
         branches=branches_of(_words_in_list(values["branch"])),
-        **counts,
+        world_size=_count(values, "world_size"),
+        launch=_count(values, "launch"),
+        steps=_count(values, "steps"),
+        dataset_size=_count(values, "dataset_size"),
     )
 
 
