@@ -117,7 +117,7 @@ class Launch(NamedTuple):
     not_given: Span | None = None
     """Where the script hands its own arguments on (`"$@"`), of which none are given."""
     counted_at: str = ""
-    """Where the script sets `world_size`: `$WORKERS, run.sh:2`, joined by semicolons."""
+    """Places at which the script sets `world_size`, such as `$WORKERS, run.sh:2`, separated by semicolons."""
 
     @property
     def argv(self) -> list[str]:
@@ -280,7 +280,7 @@ class ReadOptions(NamedTuple):
     unset_empty: bool = False
     world_size: int | None = None
     counted_at: str = "--world-size"
-    """Where `world_size` comes from, for a message."""
+    """Source of `world_size`, for a message."""
     launch: int | None = None
     declared: tuple[str, ...] = ()
     encoding: str | None = None

@@ -68,7 +68,7 @@ def devices_do_not_divide(subject: Subject) -> Iterator[Found]:
 
 
 def _counted_at(side: Side, world: int) -> str:
-    """Where the number of devices comes from, for a message."""
+    """Source of the number of devices, for a message."""
     launch = side.config.launch
     if launch is None:
         return "--world-size"

@@ -194,7 +194,8 @@ def _differing_version(
 ) -> tuple[Diagnostic, ...]:
     """Warning if a later version of a fork, which accepts the launch just as well, makes other values of it.
 
-    The newest is read first: if it makes the same of the launch, so do those between, and they are not read.
+    The newest is read first, because a change of meaning stays in later versions: if the newest reads the launch in
+    the same way, the versions between are not read.
     """
     newest = read_as(rivals[-1])
     if not any(_differing_values(settings, newest, fork)):
@@ -218,7 +219,7 @@ def _differing_values(
 ) -> Iterator[tuple[str, Setting, Setting]]:
     """Arguments of Megatron-LM that a launch sets or leads to, and whose values two readings of it decide otherwise.
 
-    Other defaults are no difference of the launch: each version has its own, as those of Megatron-LM have.
+    A default that another version changed does not count: that is a difference of the versions, not of the launch.
     """
     for key, one in settings.items():
         theirs = other.settings.get(key)

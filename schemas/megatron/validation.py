@@ -319,7 +319,7 @@ class Run(GivenArguments, rows.Run):
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
 
     def _counted_at(self, name: str) -> str:
-        """Where the launch sets the number of devices, for a message."""
+        """Place at which the launch sets the number of devices, for a message."""
         launch = self.launch
         if name != "world_size" or launch is None or launch.world_size != self[name] or not launch.counted_at:
             return ""

@@ -393,7 +393,7 @@ def _disagreements(field: str, found: Verification) -> list[str]:
 
 
 def _counts(field: str, said: str) -> bool:
-    """Whether what differs counts for the field: initial weights alone count only for fields that draw them."""
+    """True if a difference counts for the field; initial weights only count for fields that draw them."""
     return field.startswith("init.") or not is_drawing(said)
 
 
