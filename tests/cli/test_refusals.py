@@ -120,6 +120,7 @@ TRIED_ELSEWHERE = {
     "upgrades_yaml_alone": "names the command for a launch script: tests/cli/test_upgrade.py",
     "no_version_of_any_framework": "names the command that lists the versions",
     "record_takes_no_environment": "what records refuse: tests/verifier/test_verify_records.py",
+    "record_device_of_the_other": "what records refuse: tests/verifier/test_verify_records.py",
     "record_is_damaged": "what records refuse: tests/verifier/test_verify_records.py",
     "record_without_pair": "what records refuse: tests/verifier/test_verify_records.py",
     "records_of_other_weights": "what records refuse: tests/verifier/test_verify_records.py",

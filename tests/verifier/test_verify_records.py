@@ -164,8 +164,8 @@ def test_records_that_are_not_two_sides_are_refused(
     ("words", "said"),
     [
         (["CONFIG"], "-o FILE"),
-        (["CONFIG", "-o", "OUT", "--device", "cuda"], "cannot run mindformers"),
-        (["SCRIPT", "-o", "OUT", "--device", "npu"], "cannot run megatron"),
+        (["CONFIG", "-o", "OUT", "--device", "cuda"], "mindformers cannot run on cuda"),
+        (["SCRIPT", "-o", "OUT", "--device", "npu"], "megatron cannot run on npu"),
         (["SCRIPT", "-o", "OUT", "--device", "tpu"], "cpu, cuda, npu"),
         (["SCRIPT", "-o", "OUT", "--graph"], "static graph"),
         (["SCRIPT", "-o", "OUT", "--env"], "--var"),
