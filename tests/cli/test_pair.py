@@ -51,7 +51,7 @@ def test_alignment_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 def test_a_step_of_the_ladder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pair", SOURCE, "-d", str(tmp_path), "--step", "1", "--lang", "zh"]) == 0
     shown = capsys.readouterr().out
-    assert "第 1/12 级" in shown
+    assert "第 1 级（共 12 级" in shown
     assert "+ model.num_layers" in shown
     written = (tmp_path / "example.yaml").read_text("utf-8") + (tmp_path / "example.sh").read_text("utf-8")
     assert "# 为对齐而修改" in written
