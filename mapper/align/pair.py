@@ -363,7 +363,7 @@ class _Readme:
         ]
         named = self._say("and").join(parts or [self._fill(self.words["loss_parts"]["moe"])])
         yield from ("", self._say("compare"), "")
-        for row in self.words["compare_rows"]:
+        for row in self.words["compare_rows"][self.pair.mindformers.dialect]:
             yield self._fill(row, steps=shown, parts=named)
         yield ""
         yield from (self._fill(line) for line in self.words["order"])

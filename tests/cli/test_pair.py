@@ -107,7 +107,15 @@ def test_several_nodes_are_launched_on_each(tmp_path: Path) -> None:
 
 def test_the_dynamic_graph(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pair", SOURCE, "-d", str(tmp_path), "--align", "--init-weights"]) == 0
-    assert "--mode 1" in (tmp_path / "README.md").read_text("utf-8")
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    assert "--mode 1" in readme
+    for row in (
+        "`iteration` | `step` |",
+        "`grad norm` | `grad_norm` |",
+        "both sides print the learning rate of the next step",
+    ):
+        assert row in readme  # mindformers 2.1.0 pynative/callback/loss_callback.py:LossCallback._print_log
+    assert not {word for word in ("epoch", "global_norm", "prints the sum") if word in readme}
     default = "mindformers 2.1 assumed (dynamic graph, the default; `--mindformers 1.9` selects static graph mode)"
     assert default in capsys.readouterr().err
 
