@@ -257,8 +257,8 @@ def test_damaged_files_are_told(accmap: Run, tmp_path: Path, content: bytes, sai
     [
         (record([row([1, 2])], version="2.0"), "版本 2.0"),
         (record([row([1, 2])], shard_addresses=[]), "0 处应为不超过 -1 的整数"),
-        (record([row([1, 2])], page=[page(15, 0, 1)] * 2), "第 0 页列出了两次"),
-        (record([row([1, 2])], page=[page(15, 5, 6)]), "第 0 页含第 5 至 6 行，而接下来应为第 0 行"),
+        (record([row([1, 2])], page=[page(15, 0, 1)] * 2), "第 0 页被列出两次"),
+        (record([row([1, 2])], page=[page(15, 5, 6)]), "第 0 页含第 5 至 6 行，但该页应从第 0 行开始"),
     ],
 )
 def test_damaged_files_are_told_in_chinese(accmap: Run, tmp_path: Path, content: bytes, said: str) -> None:
