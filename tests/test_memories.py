@@ -68,6 +68,7 @@ MEMORIES: dict[str, str] = {
     "mapper/weights.py:_huggingface_rows": ARGUMENTS,
     "mapper/weights.py:parts_of": ARGUMENTS,
     "mapper/mapping_rows.py:_page_words": TABLE,
+    "mapper/recipe/reading.py:_recent": AT_HAND,
     "mapper/translate/editors.py:_paths": AT_HAND,
     "mapper/recipe/reading.py:_driving": ARGUMENTS,
     "mapper/recipe/reading.py:_plans": ARGUMENTS,

@@ -150,11 +150,26 @@ def _drivers(lens: str, fields: int, keys: int) -> _Drivers:
     return found
 
 
+_recent: list[tuple[Config, Recipe]] = []
+"""The files at hand: a verification asks hundreds of times for the recipes of a few. Neither is ever changed."""
+
+
 def recipe_of(config: Config) -> Recipe:
     """Recipe of a configuration; all fields are undecided for files that are not GPT training runs.
 
     Of an inference configuration those of the network are known.
     """
+    for known, recipe in _recent:
+        if known is config:
+            return recipe
+    recipe = _read_recipe(config)
+    _recent.insert(0, (config, recipe))
+    del _recent[8:]
+    return recipe
+
+
+def _read_recipe(config: Config) -> Recipe:
+    """Recipe, read from the settings."""
     if runs_inference(config) and (config.purpose is None or not config.purpose.own_arguments):
         return _network_alone(RecipeReading(config).recipe())
     if config.purpose is not None and not config.purpose.trains_gpt:
