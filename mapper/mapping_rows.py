@@ -153,12 +153,13 @@ def caveat_words(caveat: Caveat, language: Language) -> str:
     """Text on the condition under which a row is converted differently, and the result."""
     chinese = language == "zh"
     when = conditions(caveat.when, language)
-    target = _words("to", language)(caveat.to or "both")
+    target = _words("to", language)(caveat.to or ("both" if caveat.source is None else "other"))
     if caveat.source is not None:
-        target = _words("from", language)(caveat.source) + ("" if chinese else " ") + target
-    for words, version in ((say.since, caveat.since), (say.until, caveat.until)):
-        if version is not None:
-            target += f" {words(version=version).text(language)}"
+        source = _words("from", language)(caveat.source)
+        target = f"{source} {target}" if source[-1].isascii() else source + target
+    bounds = ((say.since, caveat.since), (say.until, caveat.until))
+    spans = [words(version=version).text(language) for words, version in bounds if version is not None]
+    target += in_brackets(list_words(spans, language), language) if chinese else "".join(f" {one}" for one in spans)
     sentence = (caveat.zh if chinese else caveat.en).replace("{", "").replace("}", "")
     condition, status = beside_chinese(when) if chinese else when, term(caveat.status, language)
     said = say.page("caveat", language)

@@ -7,8 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from accmap.mapper.mapping_rows import FILES, conditions, differs_from_guide, document, flags, products, with_versions
-from accmap.mappings.tables import table
+from accmap.mapper.mapping_rows import (
+    FILES,
+    caveat_words,
+    conditions,
+    differs_from_guide,
+    document,
+    flags,
+    products,
+    with_versions,
+)
+from accmap.mappings.tables import Caveat, table
 from accmap.schemas.shared_words import term
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -67,3 +76,31 @@ def test_words_for_flags_versions_and_conditions() -> None:
     given = (("moe.num_experts", "set", None), ("schedule.style", "in", ("WSD", "linear")))
     assert conditions(given, "en") == 'moe.num_experts is set and schedule.style is one of "WSD", "linear"'
     assert conditions(given, "zh") == '已设置 moe.num_experts，且 schedule.style 属于 "WSD"、"linear"'
+
+
+@pytest.mark.parametrize(
+    ("source", "to", "since", "en", "zh"),
+    [
+        (
+            "mindformers",
+            "megatron",
+            None,
+            "from MindFormers to Megatron-LM, ",
+            "从 MindFormers 转为 Megatron-LM 时，若",
+        ),
+        (
+            "static",
+            "dynamic",
+            "2.0",
+            "from static graph mode to dynamic graph mode from 2.0, ",
+            "从静态图转为动态图时（自 2.0），若",
+        ),
+        ("static", None, None, "from static graph mode to the other side, ", "从静态图转换时，若"),
+        (None, None, None, "both ways, ", "双向，若"),
+    ],
+)
+def test_a_caveat_begins_with_its_direction(source, to, since, en, zh) -> None:
+    when = (("moe.num_experts", "set", None),)
+    caveat = Caveat(to, when, "exact", (), (), "A sentence.", "一句话。", since=since, source=source)
+    assert caveat_words(caveat, "en").startswith(f"{en}if moe.num_experts is set (exact): ")
+    assert caveat_words(caveat, "zh").startswith(f"{zh}已设置 moe.num_experts（精确）：")
