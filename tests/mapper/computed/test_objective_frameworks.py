@@ -43,7 +43,7 @@ def asked(version: str, cases: list[dict[str, Any]], folder: Path) -> list[dict[
     """What two ranks of the tree say of every case."""
     jobs = [{"argv": case["argv"].split(), "masked": case.get("masked", False)} for case in cases]
     given = "".join(json.dumps(job) + "\n" for job in jobs)
-    command = [sys.executable, "-B", str(HERE / "megatron.py"), os.path.join(TREES, version)]
+    command = [sys.executable, "-B", str(HERE / "megatron_objective.py"), os.path.join(TREES, version)]
     environment = {**os.environ, "TORCHDYNAMO_DISABLE": "1", "OMP_NUM_THREADS": "1"}
     ranks = [
         subprocess.Popen(
