@@ -309,14 +309,37 @@ class Run(GivenArguments, rows.Run):
         """Report an unmet requirement at the first value that the user set."""
         self.refused = True
         places = self._settings_to_blame(row)
-        facts = ", ".join(f"{name} = {_full_text(self[name])}{self._counted_at(name)}" for name in list(self.reads))
+        when = self._guards_to_tell(row)
+        told = [name for name in self.reads if self._is_set(name) or _names(name, f"{row.more.to} {when}")]
+        shown = told or list(self.reads)
+        facts = ", ".join(f"{name} = {_full_text(self[name])}{self._counted_at(name)}" for name in shown)
         if said is say.stops:  # what divides by nothing
             places.sort(key=lambda one: one.value != 0 or isinstance(one.value, bool))
         if row.more.hardware or said is None:
             said = say.refused_on_hardware if row.more.hardware else say.refused
         at = None if self._misspelt(row) is not None else next(iter(places), None)
-        problem = said(condition=row.more.to, facts=facts, program=self.program, when=_condition_text(row))
+        counts = say.when_so(when=verbatim(when)) if when else verbatim("")
+        problem = said(condition=row.more.to, facts=facts, program=self.program, when=counts)
         self.report(problem, at, at.span if at is not None else self._misspelt(row))
+
+    def _guards_to_tell(self, row: Row) -> str:
+        """Condition under which a row counts; a long one without what is so because the user did not set something."""
+        parts = _conjuncts(row.more.when)
+        if len(parts) <= FEW_GUARDS:
+            return row.more.when
+        return " and ".join(part for part in parts if not self._goes_without_saying(part))
+
+    def _goes_without_saying(self, part: str) -> bool:
+        """True for `not NAME` and `NAME is None` of a name left unset, and for `NAME is not None`."""
+        if part.endswith(" is not None"):
+            return part.removesuffix(" is not None").isidentifier()
+        name = part.removeprefix("not ") if part.startswith("not ") else part.removesuffix(" is None")
+        return name != part and name.isidentifier() and not self._is_set(name)
+
+    def _is_set(self, name: str) -> bool:
+        """True if the user set an argument, or a value that it is derived from."""
+        setting = self.settings.get(name)
+        return setting is not None and setting.origin != "default"
 
     def _counted_at(self, name: str) -> str:
         """Place at which the launch sets the number of devices, for a message."""
@@ -380,6 +403,8 @@ def _of_launch(launch: Launch, model_size: int) -> int | None:
 
 
 _NEUTRAL = (None, False, 1, 0)
+FEW_GUARDS = 2
+"""Parts of a condition that a reader takes in at once: these are told even if nothing sets them, as a way out."""
 
 
 def _is_null(setting: Setting) -> bool:
@@ -389,6 +414,37 @@ def _is_null(setting: Setting) -> bool:
 
 def _condition_text(row: Row) -> Words:
     return say.when_so(when=verbatim(row.more.when)) if row.more.when else verbatim("")
+
+
+def _conjuncts(condition: str) -> list[str]:
+    """Parts of a condition that `and` joins; the whole condition if `or` joins some."""
+    parts: list[str] = []
+    depth = 0
+    words: list[str] = []
+    for word in condition.split(" "):
+        if depth == 0 and word in ("or", "if", "lambda"):
+            return [condition]
+        if depth == 0 and word == "and":
+            parts.append(" ".join(words))
+            words = []
+        else:
+            words.append(word)
+        depth += sum(map(word.count, "([{")) - sum(map(word.count, ")]}"))
+    return [*parts, " ".join(words)] if condition else []
+
+
+def _names(name: str, condition: str) -> bool:
+    """True if a condition contains a name as a whole word."""
+    before, found, after = condition.partition(name)
+    while found:
+        if not _in_a_name(before[-1:]) and not _in_a_name(after[:1]):
+            return True
+        before, found, after = after.partition(name)
+    return False
+
+
+def _in_a_name(sign: str) -> bool:
+    return sign.isalnum() or sign == "_"
 
 
 def unmet_rows(config: Config) -> Iterator[tuple[str, str, tuple[str, ...]]]:

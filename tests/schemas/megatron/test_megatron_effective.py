@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
@@ -15,6 +15,9 @@ from accmap.schemas.megatron.effective import megatron_config
 from accmap.schemas.megatron.facts.compile_validation import names, read_rows
 from accmap.schemas.plain_values import json_value
 from accmap.schemas.source import Span
+
+if TYPE_CHECKING:
+    from accmap.schemas.diagnostic import Diagnostic
 
 HERE = os.path.dirname(__file__)
 SPAN = Span(1, 1, 1, 1)
@@ -119,6 +122,29 @@ def test_a_refused_requirement_says_condition_and_values() -> None:
     assert "min_lr <= lr" in problem.message()
     assert "min_lr = 0.0001" in problem.message()
     assert config.value("ffn_hidden_size") == 512
+
+
+def test_a_refusal_leaves_out_guards_that_nothing_sets() -> None:
+    problem = refusal("--num-layers 12 --pipeline-model-parallel-size 8")
+    assert problem.message() == (
+        "Megatron-LM 0.15 rejects this run, because it requires num_layers % transformer_pipeline_model_parallel_size"
+        " == 0, but num_layers = 12, transformer_pipeline_model_parallel_size = 8."
+    )
+
+
+def test_a_refusal_keeps_guards_that_the_user_set_and_short_ones() -> None:
+    problem = refusal("--num-layers 12 --pipeline-model-parallel-size 8 --account-for-loss-in-pipeline-split")
+    assert " when (account_for_embedding_in_pipeline_split or account_for_loss_in_pipeline_split)" in problem.message()
+    assert "num_layers = 12" in problem.message()
+    assert "account_for_loss_in_pipeline_split = True" in problem.message()
+    problem = refusal("--num-layers 4", hidden_size=66)
+    assert "hidden_size % num_attention_heads == 0 when kv_channels is None, but" in problem.message()
+
+
+def refusal(flags: str, hidden_size: int = 64) -> Diagnostic:
+    script = f"--hidden-size {hidden_size} --num-attention-heads 4 --micro-batch-size 2 --seq-length 64 {flags}"
+    config = read(f"{script} --max-position-embeddings 64", "0.15", world_size=8)
+    return next(entry for entry in config.problems if entry.kind.code == "MAP030")
 
 
 @pytest.mark.table(5)
