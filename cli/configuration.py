@@ -438,7 +438,15 @@ def _check_table(path: str, key: str, given: dict[str, object], schema: Mapping[
     for name in schema.get("required", ()):
         if name not in given:
             raise UsageError(say.an_entry_of_needs(path=path, key=key, name=name))
+    from .configuration_compiled import KEYS
+
     for name, entry in given.items():
+        if name in KEYS and name not in known:
+            # The line was written below the table's header, and was meant for the file.
+            inside = os.path.basename(path) == "pyproject.toml"
+            raise UsageError(
+                (say.belongs_below_its_header if inside else say.belongs_above_tables)(path=path, key=key, name=name)
+            )
         inner = known.get(name, others)
         if inner is False:
             raise UsageError(say.has_no(path=path, key=key, name=name, hint=_key_hint(name, known)))

@@ -123,6 +123,8 @@ def _other_severities(code: str, usual: str, *, compares: bool) -> dict[str, Wor
     others = {"error": say.if_error_follows()} if usual == "warning" else {}
     if code in ROLES["unknown-network"]:
         others["error"] = say.in_a_pair()
+    if code in ROLES["no-equivalent"]:
+        others["error"] = say.in_a_pair_if_effect_known()
     if code in ROLES["unknown-argument"]:
         others["error"] = say.if_version_known()
     if code in (*ROLES["inert-key"], *ROLES["validated-value"], *ROLES["harmless"]):

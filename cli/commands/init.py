@@ -393,6 +393,7 @@ def _configuration_text(found: Proposals, profile: str | None, language: Languag
     graph = written.dynamic_graph() if dialect == "dynamic" else written.static_graph()
     target = say.configuration_target(version=version, graph=graph)
     lines = [f"# {say.configuration_begins().text(language)}", f"# {target.text(language)}"]
+    lines.append(f"# {say.configuration_place().text(language)}")
     if profile is not None:
         lines.append(f'profile = "{profile}"')
     for pair in found.pairs:

@@ -43,6 +43,7 @@ def test_pairs_are_found_written_and_linted(accmap, folder: Path) -> None:
     text = (folder / "accmap.toml").read_text("utf-8")
     assert text.count("[[pairs]]") == 4
     assert 'profile = "train"' in text
+    assert text.index("`accept-loss` here, above the first pair.") < text.index("[[pairs]]")
     # Of a static and a dynamic YAML that fit alike, the one of the newest graph.
     assert text.count("mindformers_dynamic.yaml") == 3
     assert "MindSpore Transformers 2.1 (dynamic graph)" in text

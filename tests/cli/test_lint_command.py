@@ -136,6 +136,9 @@ def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pyt
     assert "SCH053" not in found(capsys, *every)
 
 
+PAIR = '[[pairs]]\nmegatron = "a.sh"\nmindformers = "b.yaml"\n'
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
@@ -146,6 +149,11 @@ def test_the_configuration_pairs_and_pulls_in_partners(folder: Path, capsys: pyt
         ('severity = { NET001 = "loud" }', "must be one of"),
         ("select = [", "not valid TOML"),
         ('extend = "nowhere.toml"', "does not exist"),
+        (f'{PAIR}declare = ["my-scale:1"]', "Move declare above the first line that begins with `[`."),
+        (f'{PAIR}accept-loss = ["init.std"]', "accept-loss is in the table pairs, but is a setting of the whole file"),
+        ('[verify]\naccept = []\nlang = "zh"', "lang is in the table verify"),
+        ('[per-file-ignores]\nignore = ["ENV"]', "ignore is in the table per-file-ignores"),
+        ('[severity]\nbaseline = "a.json"', "baseline is in the table severity"),
     ],
 )
 def test_a_wrong_configuration_is_refused(
@@ -155,6 +163,14 @@ def test_a_wrong_configuration_is_refused(
     code, _, err = run(capsys, "qwen3_dense/megatron.sh")
     assert code == 2
     assert complaint in err
+
+
+def test_a_setting_below_the_pairs_of_a_project_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAIR.replace("pairs", "tool.accmap.pairs") + 'declare = ["my-scale:1"]\n'
+    (folder / "pyproject.toml").write_text(text, "utf-8")
+    code, _, err = run(capsys, "qwen3_dense/megatron.sh")
+    assert code == 2
+    assert "Move declare to the lines directly below `[tool.accmap]`." in err
 
 
 def test_selection_severity_and_ignores(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
