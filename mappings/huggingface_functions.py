@@ -79,6 +79,13 @@ def layer_windows(kinds: Sequence[str] | None, first: int, layers: int) -> list[
     return [int(kind == "sliding_attention") for kind in kinds]
 
 
+def chosen_groups(chosen: int | None, groups: int) -> int:
+    """The number of expert groups that a token may use; undecided for a number of groups that nothing can select."""
+    if chosen is None or not 1 <= chosen <= groups:
+        raise UndecidedError
+    return chosen
+
+
 def mscale(factor: float, weight: float = 1.0) -> float:
     """`modeling_rope_utils.py:_compute_yarn_parameters.get_mscale`."""
     return 1.0 if factor <= 1 else 0.1 * weight * log(factor) + 1.0

@@ -119,6 +119,19 @@ def test_groups_that_transformers_ranks_in_another_way_are_reported(
     }
 
 
+@pytest.mark.parametrize("groups", [0, 5])
+def test_a_number_of_groups_that_nothing_can_select_is_undecided(
+    accmap: Callable[..., Any], tmp_path: Path, groups: int
+) -> None:
+    """transformers 4.57.1 models/deepseek_v3/modeling_deepseek_v3.py:DeepseekV3TopkRouter.get_topk_indices."""
+    model, report = folder(tmp_path / "m", **{**GROUPS, "topk_group": groups}), tmp_path / "report.json"
+    answer = accmap("convert", model, "--to", "megatron", "-o", str(tmp_path / "out.sh"), "--report", str(report))
+    rows = json.loads(report.read_text("utf-8"))["rows"]
+    assert answer.code == 1, answer.err
+    assert [row["status"] for row in rows if "topk_group" in row["from"]] == ["unresolved"]
+    assert accmap("convert", model, "--to", "mindformers", "-o", str(tmp_path / "out.yaml")).code == 2
+
+
 def test_custom_code_is_a_remark_where_transformers_has_the_class(accmap: Callable[..., Any], tmp_path: Path) -> None:
     model = folder(tmp_path / "m", auto_map={"AutoModelForCausalLM": "modeling_own.Own"})
     answer = accmap("recipe", model)
