@@ -15,7 +15,7 @@ from ..schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ..schemas.file_kind import ARGUMENTS_NOT_GIVEN
 from ..schemas.megatron.effective import more_may_stand, unmet_requirements
 from ..schemas.megatron.forks import UNKNOWN_FLAGS, fork_of, may_take_stop
-from ..schemas.message import Words
+from ..schemas.message import NOTHING, Words
 from ..schemas.messages_compiled import say
 from ..schemas.plain_values import brief_text
 from ..schemas.shared_words import in_brackets, join_words, mark
@@ -113,6 +113,7 @@ def require_accepted(config: Config, subjects: Collection[Subject] | None = None
         version=_version_text(config),
         file=config.file,
         why=join_words((_without_stop(one) for one in found), "semicolon"),
+        another=_another_version(config),
     )
     file, span = config.file, found[0].span
     if span is not None and span.file is not None:  # a launch whose YAML is at fault
@@ -127,6 +128,13 @@ def _version_text(config: Config) -> Words:
         return Words(version, f"{version} ")  # a Chinese sentence goes on after a bracket without a space
     remark = say.assumed()
     return Words(version + in_brackets(remark.en, "en"), version + in_brackets(remark.zh, "zh"))
+
+
+def _another_version(config: Config) -> Words:
+    """How to ask for another version, if nothing names the one that refuses the run."""
+    if config.version_origin != "assumed":
+        return NOTHING
+    return say.another_version_may_start(file=config.file, framework=config.framework)
 
 
 def _without_stop(one: Refusal) -> Words:

@@ -26,6 +26,20 @@ def test_what_the_framework_stops_at_is_said_first(accmap: Callable[..., Any], t
     assert "not (fp16 and bf16)" in first
 
 
+def test_a_refusal_by_an_assumed_version_says_how_to_name_another(
+    accmap: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = YAML.replace("recompute_config:\n", "recompute_config:\n  recompute_slice_activation: True\n")
+    assert text != YAML
+    (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
+    refused = accmap("upgrade", "a.yaml", "-o", "b.yaml")
+    assert refused.code == 2
+    assert "name it: `accmap lint a.yaml --mindformers VERSION`" in refused.err
+    assert accmap("lint", "a.yaml", "--mindformers", "1.9").code == 1
+    assert "name it" not in accmap("upgrade", "a.yaml", "-o", "b.yaml", "--from-version", "1.9").err
+
+
 def test_a_key_written_twice_is_said(accmap: Callable[..., Any], tmp_path: Path) -> None:
     path = tmp_path / "a.yaml"
     path.write_text(YAML + "seed: 7\n", encoding="utf-8")
