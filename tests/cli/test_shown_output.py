@@ -172,4 +172,6 @@ def test_the_readme_of_an_index_page_has_no_dead_link() -> None:
     full = links.findall(with_full_links(text, site))
     assert all(link.startswith((f"{site}/", "#")) for link in full)
     assert len(full) == len(links.findall(text))
-    assert {f"{site}/lint/#not-compared", f"{site}/zh/", f"{site}/pictures/lr.svg", f"{site}/promises/"} <= set(full)
+    assert {f"{site}/verdicts/#not-compared", f"{site}/zh/", f"{site}/pictures/lr.svg", f"{site}/promises/"} <= set(
+        full
+    )
