@@ -160,7 +160,7 @@ def test_every_page_has_one_policy_and_both_languages(written: Callable[..., str
     assert len(re.findall("<style>", page)) == 1
     if name == "verify":
         assert "<li>run.seed: 此处随机</li>" in page
-        assert "<small>该量在两个框架中本来就不同，与文件无关</small>" in page
+        assert "<small>该数值在两个框架中本来就不同，与文件无关</small>" in page
         assert "<li>run.seed: drawn here</li>" in page
 
 
