@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from accmap.cli.commands.verify import list_without_defects, pair_findings, rules_for, shown_defects
@@ -22,6 +23,7 @@ from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.verifier import verify
 from accmap.verifier.installations import Installation
+from accmap.verifier.mindformers.model import spread_routes
 from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import (
     Comparison,
@@ -402,3 +404,17 @@ def test_known_defects_are_shown_or_named_as_unseen(
     unseen = tuple(coverage.unseen_errors(pair_findings(findings)))
     left = list_without_defects(found._replace(not_compared=unseen), seen).not_compared
     assert [entry.field for entry in left] == ["DEF006"] * (not shown)
+
+
+@pytest.mark.parametrize("weights_first", [False, True])
+def test_choices_of_a_router_are_compared_as_weights_of_all_experts(weights_first: bool) -> None:
+    chosen = np.array([[7, 0], [1, 2], [3, 4], [5, 6]], np.int64)
+    weights = np.array([[0.9, 0.1], [0.8, 0.2], [0.7, 0.3], [0.6, 0.4]], np.float32)
+    recorded = (weights, chosen) if weights_first else (chosen, weights)
+    arrays = {f"output/decoder.layers.1.mlp.router/0/{at}": array for at, array in enumerate(recorded)}
+    spread_routes(arrays, 8, np.array([0, 2, 1, 3]))
+    found = arrays["output/decoder.layers.1.mlp.router/0/0"]
+    assert found.shape == (4, 8)
+    assert [sorted(np.flatnonzero(row)) for row in found] == [[0, 7], [3, 4], [1, 2], [5, 6]]
+    assert found[0, 7] == np.float32(0.9)
+    assert found[2, 2] == np.float32(0.2)

@@ -75,6 +75,26 @@ def test_the_chosen_groups_have_as_many_experts(groups: int, chosen: int, topk: 
         assert side[d.TOPK] <= side[d.GROUP_TOPK] * (side[d.EXPERTS] // side[d.EXPERT_GROUPS])
 
 
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [((4, 2, 2), (4, 1, 2)), ((8, 4, 8), (8, 8, 8)), ((8, 4, 8), (8, 4, 4)), ((16, 8, 8), (16, 8, 16))],
+)
+def test_the_choice_of_groups_is_ranked_as_in_the_files(one: tuple[int, int, int], two: tuple[int, int, int]) -> None:
+    keys = (d.EXPERT_GROUPS, d.GROUP_TOPK, d.TOPK)
+    files = [{**SPARSE, **dict(zip(keys, side, strict=True))} for side in (one, two)]
+    found = small(*files)
+    for whole, side in zip(files, found, strict=True):
+        limits = whole[d.GROUP_TOPK] < whole[d.EXPERT_GROUPS]
+        assert (side[d.GROUP_TOPK] < side[d.EXPERT_GROUPS]) == limits
+        assert side[d.TOPK] <= side[d.GROUP_TOPK] * (side[d.EXPERTS] // side[d.EXPERT_GROUPS])
+        if limits:
+            assert side[d.TOPK] // side[d.GROUP_TOPK] == whole[d.TOPK] // whole[d.GROUP_TOPK]
+    for key in keys:
+        a, b = (side[key] for side in files)
+        x, y = (side[key] for side in found)
+        assert (x < y, x > y) == (a < b, a > b)
+
+
 FIELDS = [field for field in DENSE if isinstance(DENSE[field], int) and field not in (d.POSITIONS, d.LAYERS)]
 
 

@@ -111,3 +111,6 @@ def test_what_differs_is_found(name: str, version: str, tmp_path: Path, workers:
     if "module" in pair:
         assert found.divergence is not None
         assert found.divergence.module == pair["module"]
+    if pair.get("outputs") == "alike":  # the loss beside them differs, and the outputs of all modules are the same
+        assert any(row.name.endswith(".router") for row in found.worst.activations)
+        assert [row.name for row in found.worst.activations if not row.agrees] == []

@@ -119,6 +119,10 @@ class DynamicModel(MindFormersModel):
         given = layout_of(self.config)
         return given._replace(mlp_interleaved=True, qkv_contiguous=False, mla_concatenated=given.mla)
 
+    def _token_order(self, batch: Tokens) -> Any:
+        """The row of a router's output for each token: tokens are in Megatron-Core's order (`attention.py`)."""
+        return np.arange(batch.tokens.size)
+
     def _keep_logits(self, _cell: Any, _given: Any, found: Any) -> None:
         """Forward hook that stores the output layer's result for `logits`."""
         self._logits = found

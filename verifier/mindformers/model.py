@@ -506,8 +506,13 @@ class MindFormersModel:
     def trace(self, batch: Tokens) -> dict[str, Array]:
         """Inputs, outputs and output gradients of every cell in one pass, routers in Megatron-Core's form."""
         found = record_modules(self.model.cells_and_names(), _recording_hook, lambda: self.backward(batch))
-        _spread_routes(found, self.config.num_moe_experts or 0, *batch.tokens.shape)
+        spread_routes(found, self.config.num_moe_experts or 0, self._token_order(batch))
         return found
+
+    def _token_order(self, batch: Tokens) -> Array:
+        """The row of a router's output for each of Megatron-Core's tokens; the static graph routes sample by sample."""
+        size, length = batch.tokens.shape
+        return np.arange(size * length).reshape(size, length).T.ravel()
 
 
 def _forget_layouts() -> None:
@@ -520,16 +525,20 @@ def _forget_layouts() -> None:
         kept._layout = kept._config = kept._layout_type = None  # noqa: SLF001
 
 
-def _spread_routes(arrays: dict[str, Array], experts: int, size: int, length: int) -> None:
-    """Change a router's recorded choices to Megatron-Core's form, [tokens, experts], in place."""
+def spread_routes(arrays: dict[str, Array], experts: int, order: Array) -> None:
+    """Change a router's recorded choices to Megatron-Core's form, [tokens, experts], in place.
+
+    The static graph gives the chosen experts and their weights, the dynamic graph the weights and the chosen experts.
+    """
     for key in [key for key in arrays if key.startswith("output/") and ".router/" in key and key.endswith("/0")]:
-        weights = arrays.get(key[:-1] + "1")
-        if weights is None:
+        pair = (arrays[key], arrays.get(key[:-1] + "1"))
+        chosen, weights = pair if np.issubdtype(pair[0].dtype, np.integer) else pair[::-1]
+        if chosen is None or weights is None or chosen.size != weights.size:
             continue
-        chosen, kept = arrays[key].reshape(size * length, -1), weights.reshape(size * length, -1)
-        spread = np.zeros((size * length, experts), np.float32)
-        np.put_along_axis(spread, chosen.astype(np.int64), kept, axis=1)
-        arrays[key] = spread.reshape(size, length, experts).swapaxes(0, 1).reshape(size * length, experts)
+        spread = np.zeros((len(order), experts), np.float32)
+        columns = chosen.reshape(len(order), -1).astype(np.int64)
+        np.put_along_axis(spread, columns, weights.reshape(len(order), -1), axis=1)
+        arrays[key] = spread[order]
 
 
 def _optimizer(plan: OptimizerPlan, groups: Any, rate: float) -> Any:

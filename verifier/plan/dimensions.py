@@ -200,27 +200,65 @@ def _heads(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
 
 def _experts(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
     """Set experts per token and expert groups that are valid for the reduced number of experts."""
-    for field, size in ((EXPERT_GROUPS, 4), (GROUP_TOPK, 2)):
-        one, two = a.get(field), b.get(field)
-        if one and two and one != two:
-            _set(field, (2, 4) if one < two else (4, 2), small_a, small_b)
-        else:
-            _set(field, (min(one, size) if one else one, min(two, size) if two else two), small_a, small_b)
+    one, two = a.get(EXPERT_GROUPS), b.get(EXPERT_GROUPS)
+    if one and two and one != two:
+        _set(EXPERT_GROUPS, (2, 4) if one < two else (4, 2), small_a, small_b)
+    else:
+        _set(EXPERT_GROUPS, (one and min(one, 4), two and min(two, 4)), small_a, small_b)
+    _chosen_groups(a, b, small_a, small_b)
     _experts_per_token(a, b, small_a, small_b)
 
 
+def _chosen_groups(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
+    """Set how many groups a token may choose: as large a share of them as in the files, all only if it is all there."""
+    each = ((a, small_a), (b, small_b))
+    one, two = (_share_of_groups(whole, small) for whole, small in each)
+    before, other = a.get(GROUP_TOPK) or 0, b.get(GROUP_TOPK) or 0
+    if one and two and one == two and before != other:
+        one, two = (1, 2) if before < other else (2, 1)
+    _set(GROUP_TOPK, (one, two), small_a, small_b)
+
+
+def _share_of_groups(whole: Sizes, small: Sizes) -> int | None:
+    """A side's small number of chosen groups; two at most unless it chooses all."""
+    chosen, before, after = whole.get(GROUP_TOPK), whole.get(EXPERT_GROUPS), small.get(EXPERT_GROUPS)
+    if not (chosen and before and after):
+        return chosen and min(chosen, 2)
+    return after if chosen >= before else min(max(1, round(chosen * after / before)), max(1, after - 1), 2)
+
+
 def _experts_per_token(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
-    """Limit experts per token to the number in the chosen groups."""
-    limited = small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)
-    room = min(_eligible(small_a), _eligible(small_b))
-    most = room if limited else 2
+    """Set experts per token: no more than the chosen groups have, and as many of a group as rank it in the files."""
     one, two = a.get(TOPK), b.get(TOPK)
-    if not one or not two or one == two:
-        _set(TOPK, (min(one, most) if one else one, min(two, most) if two else two), small_a, small_b)
-    else:
-        step = small_a.get(GROUP_TOPK) or 1
-        few = step if step > 1 or min(one, two) == 1 or room < 3 else 2
-        _set(TOPK, (few, few + step) if one < two else (few + step, few), small_a, small_b)
+    sides = ((a, small_a), (b, small_b))
+    if not (small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)) or not one or not two:
+        few = 1 if min(one or 1, two or 1) == 1 else 2
+        limits = (few, few + 1) if (one or 0) < (two or 0) else (few + 1, few)
+        same = not one or not two or one == two
+        _set(TOPK, (one and min(one, 2), two and min(two, 2)) if same else limits, small_a, small_b)
+        return
+    rooms = [min(value, _eligible(small)) for value, (_whole, small) in zip((one, two), sides, strict=True)]
+    pairs = [
+        (x, y)
+        for x in range(1, rooms[0] + 1)
+        for y in range(1, rooms[1] + 1)
+        if (x < y, x > y) == (one < two, one > two)
+    ]
+
+    def ranking(pair: tuple[int, int]) -> tuple[int, int, int]:
+        """More is better: sides whose groups are ranked as in the files, whole shares of a group, experts."""
+        found = list(zip(pair, sides, strict=True))
+        ranked = sum(_of_a_group(x, small) == _of_a_group(whole[TOPK], whole) for x, (whole, small) in found)
+        even = sum(x % (small.get(GROUP_TOPK) or 1) == 0 for x, (_whole, small) in found)
+        return ranked, even, sum(pair)
+
+    _set(TOPK, max(pairs, key=ranking, default=(1, 1)), small_a, small_b)
+
+
+def _of_a_group(topk: int, sizes: Sizes) -> int | None:
+    """How many experts of a group rank it; None without a choice of groups."""
+    chosen = sizes.get(GROUP_TOPK)
+    return topk // chosen if chosen and chosen < (sizes.get(EXPERT_GROUPS) or 0) else None
 
 
 def _eligible(small: Sizes) -> int:
