@@ -68,7 +68,8 @@ class ConfigurationFile(_Closed):
     )
     select: Words = Field(
         [],
-        description="accmap reports only these codes or prefixes of codes. ALL selects all codes.",
+        description="accmap reports only these codes or prefixes of codes. ALL selects all codes. "
+        "EQUAL selects the rules that compare the two files of a pair.",
     )
     ignore: Words = Field([], description="accmap does not report these codes.")
     extend_select: Words = Field([], description="accmap also reports these codes.")

@@ -465,7 +465,7 @@ def test_what_the_project_accepts_stays_named_and_decides_nothing(
     assert "differs" not in entry
     page = text_of({**found, "files": [], "ran": []}, "en")
     assert "was not run" not in page
-    assert "accepted difference that has no effect in this run: attention.dropout (0.1 | 0.0)" in page
+    assert "accepted difference; this run does not show its effect: attention.dropout (0.1 | 0.0)" in page
 
 
 def test_what_is_accepted_in_vain_is_said(
