@@ -67,7 +67,7 @@ class Kind(NamedTuple):
     def message(self, values: Values, language: str = "en") -> str:
         """Sentence of this kind with the values filled in."""
         if language == "zh":
-            return self.zh.format_map(_in_chinese(values))
+            return _filled_in(self.zh, values)
         return self.en.format_map(values)
 
 
@@ -117,7 +117,7 @@ class Catalogue:
 
 def _words_maker(name: str, en: str, zh: str) -> Callable[..., Words]:
     def make_words(**values: object) -> Words:
-        return Words(en.format_map(values), zh.format_map(_in_chinese(values)))
+        return Words(en.format_map(values), _filled_in(zh, values))
 
     make_words.__name__ = name
     return make_words
@@ -164,5 +164,20 @@ def in_chinese(value: str) -> str:
     return value.zh if isinstance(value, Words) else value
 
 
-def _in_chinese(values: Values) -> Values:
-    return {name: value.zh if isinstance(value, Words) else value for name, value in values.items()}
+def _filled_in(text: str, values: Values) -> str:
+    """Chinese text with its values; the space around a name or number goes where a Chinese word takes its place."""
+    filled = text.format_map(
+        {name: in_chinese(value) if isinstance(value, str) else value for name, value in values.items()}
+    )
+    if not any(isinstance(value, Words) for value in values.values()):
+        return filled
+    at = filled.find(" ")
+    while at > 0:
+        if _is_chinese(filled[at - 1]) and _is_chinese(filled[at + 1 : at + 2]):
+            filled = filled[:at] + filled[at + 1 :]
+        at = filled.find(" ", at + 1)
+    return filled
+
+
+def _is_chinese(sign: str) -> bool:
+    return "\u4e00" <= sign <= "\u9fff"

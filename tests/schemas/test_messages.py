@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from accmap.schemas.compilers import messages
-from accmap.schemas.message import Catalogue, Words, join_words, verbatim
+from accmap.schemas.message import Catalogue, Kind, Words, join_words, verbatim
 
 ROOT = Path(__file__).resolve().parents[2]
 CHINESE = re.compile("[\u4e00-\u9fff]")
@@ -151,3 +151,17 @@ def test_the_type_checker_knows_every_message_and_placeholder(tmp_path: Path) ->
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     found = {Path(one["file"]).stem for one in json.loads(done.stdout)["generalDiagnostics"]}
     assert found == set(USES) - {"right"}, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "filled"),
+    [
+        ("{side} 为 {value}（默认）", Words("unset", "未设置"), "B 为未设置（默认）"),
+        ("{side} 为 {value}（默认）", Words("4", "4"), "B 为 4（默认）"),
+        ("值 {value} 无效", Words("nothing", "空"), "值空无效"),
+        ("值 {value} 无效", "目录 甲", "值 目录 甲 无效"),
+    ],
+)
+def test_a_chinese_value_stands_without_the_spaces_of_a_name(template: str, value: str, filled: str) -> None:
+    kind = Kind("SYN999", "absent", "error", "", template)
+    assert kind.message({"side": "B", "value": value}, "zh") == filled
