@@ -13,7 +13,7 @@ from .verdict import coverage, native_dtypes
 from .verdict.comparison import TOLERANCE, Comparison
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from ..schemas.config import Value
     from ..schemas.diagnostic import Language
@@ -99,8 +99,8 @@ class Verification(NamedTuple):
         if not unshown:
             return self
         rest = (entry for entry in self.not_compared if entry.field not in unshown)
-        told = [entry._replace(differs=True) for entry in unshown.values() if entry.field not in accepted]
-        let = [entry._replace(accepted=True) for entry in unshown.values() if entry.field in accepted]
+        told = [entry._replace(differs=True) for entry in unshown.values() if not is_accepted(entry.field, accepted)]
+        let = [entry._replace(accepted=True) for entry in unshown.values() if is_accepted(entry.field, accepted)]
         return self._replace(
             verdict="partial" if self.verdict == "match" and told else self.verdict,
             not_compared=(*told, *let, *rest),
@@ -254,3 +254,8 @@ def explain_failure(failure: WorkerFailure) -> KnownFailure | None:
     if kind == "ValueError" and _CHECKED in failure.where:
         return KnownFailure(_CHECKED, words, (), lambda: say.values_refused(where=_CHECKED, words=words))
     return None
+
+
+def is_accepted(field: str, accepted: Collection[str]) -> bool:
+    """True if a field, a code or a flag is accepted; `my_scale` accepts `--my-scale`, as `--accept-loss` does."""
+    return field in accepted or (field.startswith("--") and field[2:].replace("-", "_") in accepted)

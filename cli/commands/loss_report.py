@@ -176,7 +176,12 @@ def accepted_losses(file: str, given: Sequence[str], language: Language) -> tupl
     said = ignored_configurations(found, language)
     if said is not None:
         tell(f"accmap: {said}")
-    return tuple(dict.fromkeys(name for name in (*words, *found.words("accept-loss")) if name))
+    return tuple(dict.fromkeys(_key_of(name) for name in (*words, *found.words("accept-loss")) if name))
+
+
+def _key_of(name: str) -> str:
+    """The key of a flag: `my_scale` for `--my-scale`; other names stay."""
+    return name[2:].replace("-", "_") if name.startswith("--") else name
 
 
 def close_report(

@@ -234,9 +234,11 @@ def warn_of_accepted_in_vain(found: Verification, configuration: Configuration, 
     ignored = ignored_configurations(configuration, language)
     if ignored is not None:
         tell(f"accmap: {ignored}")
-    names = {entry.field for entry in found.not_compared if entry.accepted or entry.differs}
+    from ...verifier.verification import is_accepted
+
+    names = [entry.field for entry in found.not_compared if entry.accepted or entry.differs]
     for name in configuration.accepted_differences:
-        if name not in names:
+        if not any(is_accepted(field, (name,)) for field in names):
             tell(f"accmap: {say.verify_accepts_in_vain(path=configuration.path, name=name).text(language)}")
 
 

@@ -384,3 +384,18 @@ def test_an_undecided_value_names_its_own_reason(accmap: Callable[..., Any]) -> 
     assert "data_path: accmap cannot determine the value: the script argument 3 is not set" in answer.err
     assert "load: accmap cannot determine the value: WEIGHTS is not set in the file" in answer.err
     assert "another configuration file" not in answer.err
+
+
+@pytest.mark.parametrize("name", ["my_scale", "--my-scale"])
+def test_the_loss_of_a_declared_flag_is_accepted_by_its_key_and_by_its_name(
+    accmap: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.sh").write_text(SCRIPT.replace("--bf16", "--bf16\n    --my-scale 2.0"), encoding="utf-8")
+    declared = 'declare = ["my-scale:1:float"]\n'
+    (tmp_path / "accmap.toml").write_text(declared, encoding="utf-8")
+    assert accmap("convert", "a.sh").code == 1
+    (tmp_path / "accmap.toml").write_text(f'{declared}accept-loss = ["{name}"]\n', encoding="utf-8")
+    answer = accmap("convert", "a.sh")
+    assert answer.code == 0, answer.err
+    assert "does not drop" not in answer.err

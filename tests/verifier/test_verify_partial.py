@@ -468,6 +468,23 @@ def test_what_the_project_accepts_stays_named_and_decides_nothing(
     assert "accepted difference; this run does not show its effect: attention.dropout (0.1 | 0.0)" in page
 
 
+def test_a_flag_is_accepted_with_and_without_its_hyphens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    declared = 'declare = ["my-scale:1:float"]\n[verify]\naccept = ["attention.dropout", {name}]\n'
+    script, config = write_pair({"family": "dense", "megatron": {"attention-dropout": 0.1, "my-scale": 2.0}}, tmp_path)
+    use_stand_ins(monkeypatch)
+    answers: dict[str, dict[str, Any]] = {}
+    for name in ('"--my-scale"', '"my_scale"'):
+        (tmp_path / "accmap.toml").write_text(declared.format(name=name), "utf-8")
+        main(["verify", str(script), str(config), "--format", "json", "--quiet"])
+        said = capsys.readouterr()
+        assert "my_scale" not in said.err
+        answers[name] = {one["field"]: one for one in json.loads(said.out)["not_compared"]}
+        assert answers[name]["--my-scale"]["accepted"] is True
+    assert answers['"--my-scale"'] == answers['"my_scale"']
+
+
 def test_what_is_accepted_in_vain_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
