@@ -198,7 +198,8 @@ def _batch_lines(answer: Answer, language: Language, *, whole: bool) -> Iterator
     samples = [fed for found in answer.shown if found is not None for batch in found for fed in batch.samples]
     if not whole and any(len(fed.ids) > _IDS for fed in samples):
         yield told.shown_by_their_beginnings(count=_IDS).text(language)
-    for at in range(answer.length):
+    # what cannot be read has no samples: of a run without a known end, any number of steps may be asked for
+    for at in range(max((len(found) for found in answer.shown if found is not None), default=0)):
         yield ""
         yield told.step_head(step=first + at).text(language)
         for side, found in zip(answer.sides, answer.shown, strict=True):

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
+    from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
     from ...schemas.diagnostic import Language
-    from ..recipe.values import Recipe
+    from ..recipe.values import Recipe, RecipeValue
     from ..translate.result import ReportRow
 
 SCRIPT = "example.sh"
@@ -168,7 +169,13 @@ def _make_pair(
     along = read_back(here(recipe), config)
     described = along.written or config
     if changes and along.written is not None:
-        recipe = recipe._replace(fields={**recipe.fields, **computed_quantities(along.written)})
+        # A quantity that an open setting leaves open in the source is not what the written default makes of it.
+        computed: dict[FieldName, RecipeValue] = {
+            name: entry
+            for name, entry in computed_quantities(along.written).items()
+            if settle or _is_known(source, name)
+        }
+        recipe = recipe._replace(fields={**recipe.fields, **computed})
     across = read_back(there(recipe), described, along.rows)
     script, configuration = (along, across) if config.framework == "megatron" else (across, along)
     return Pair(
@@ -180,6 +187,12 @@ def _make_pair(
         config.file,
         _initial_weights(configuration) if initial_weights else None,
     )
+
+
+def _is_known(recipe: Recipe, name: FieldName) -> bool:
+    """True unless the recipe leaves a field undecided."""
+    entry = recipe.fields.get(name)
+    return entry is None or entry.decided
 
 
 def _refuse_random_weights(script: Translation) -> Translation:

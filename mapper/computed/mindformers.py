@@ -362,6 +362,8 @@ def _norm(config: Values, made_by: ModelClass, width: int) -> int:
 
 
 def _final_norm(config: Values, width: int) -> int:
+    if "LayerNorm" not in config.normalization and "RMSNorm" not in config.normalization:
+        raise UndecidedError
     return 2 * width if "LayerNorm" in config.normalization else width
 
 

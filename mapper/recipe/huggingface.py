@@ -82,10 +82,16 @@ def huggingface_recipe(config: Config) -> Recipe:
 
 
 def _as_field(field: FieldName, entry: RecipeValue) -> RecipeValue:
-    """Value of a switch by its truth, as modelling code tests it (null is off), and of a number as a float has it."""
+    """Value of a switch by its truth, as modelling code tests it (null is off), and of a number as a float has it.
+
+    A count that the file writes as a float is this count; a fraction is undecided.
+    """
     if not entry.decided or not entry.keys:
         return entry
     kind = vocabulary()[field].type
+    if kind == "int" and isinstance(entry.value, float):
+        is_count = entry.value.is_integer()
+        return entry._replace(value=int(entry.value) if is_count else None, decided=is_count)
     if kind == "bool":
         return entry._replace(value=is_on(entry.value))
     return entry._replace(value=as_number(entry.value)) if kind == "number" and type(entry.value) is int else entry

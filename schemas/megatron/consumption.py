@@ -155,7 +155,10 @@ def parse_step_schedule(text: str, seq_length: int | None) -> list[tuple[int, in
 def _number_with_suffix(text: str) -> int:
     text = text.strip().upper()
     factor = _SUFFIXES.get(text[-1:], 1)
-    return int(float(text[:-1] if factor > 1 else text) * factor)
+    number = float(text[:-1] if factor > 1 else text) * factor
+    if not math.isfinite(number):
+        raise ValueError(text)
+    return int(number)
 
 
 def _same_batch(batch: int) -> int:

@@ -23,14 +23,14 @@ from .session import (
 )
 from .state import Variable
 from .syntax import Assignment, Bare, Quoted, Word
-from .text import Code, cut, display, hole, is_loose, plain, string_of, unknown_text
+from .text import Code, Piece, character, cut, display, hole, is_loose, join_bytes, plain, string_of, unknown_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from .expansion import Field
     from .interpreter import Shell
-    from .text import Piece, Place, Text
+    from .text import Place, Text
 
 _OPTION_LETTERS = {"e": "errexit", "u": "nounset", "x": "xtrace", "f": "noglob", "a": "allexport", "v": "verbose"}
 _READ_VALUES = "adinNptu"
@@ -83,32 +83,52 @@ def _echo(shell: Shell, fields: list[Field], place: Place) -> int | None:
         return 0
     text = join_with_blanks(words, place)
     if escapes:
-        text = tuple(
-            [
-                piece
-                if piece.doubt is not None or "\\" not in piece.text
-                else piece._replace(text=_decode_escapes(piece.text), verbatim=False)
-                for piece in text
-            ]
-        )
+        text, is_ended = _decode_pieces(text)
+        newline = newline and not is_ended
     shell.emit((*text, *plain("\n", place)) if newline else text)
     return 0
 
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
+def _decode_pieces(text: Text) -> tuple[Text, bool]:
+    """Text with the escapes of `echo -e` decoded, and whether one of them ends the output."""
+    pieces: list[Piece] = []
+    for piece in text:
+        if piece.doubt is not None or "\\" not in piece.text:
+            pieces.append(piece)
+            continue
+        decoded, is_ended = _decode_escapes(piece.text, _ECHO)
+        pieces.append(piece._replace(text=decoded, verbatim=False))
+        if is_ended:
+            return tuple(pieces), True
+    return tuple(pieces), False
 
 
-def _decode_escapes(text: str) -> str:
-    """The escapes that `echo -e` and `printf %b` know."""
+_PLAIN_ESCAPES = {
+    "n": "\n", "t": "\t", "r": "\r", "\\": "\\", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b", "E": "\x1b",
+    '"': '"', "'": "'", "?": "?",
+}  # fmt: skip
+_ECHO = r"[ntr\\abfveEc]|0[0-7]{0,3}"
+_PRINTF_B = rf"{_ECHO}|[1-7][0-7]{{0,2}}"
+_PRINTF_FORMAT = r"[ntr\\abfveE\"'?]|[0-7]{1,3}"
+"""The escapes that each of them decodes, beside those of hexadecimal digits."""
+
+
+def _decode_escapes(text: str, escapes: str) -> tuple[str, bool]:
+    """A text with its escapes decoded, and whether one of them, of the letter c, ends the output."""
     if "\\" not in text:
-        return text
+        return text, False
     import re
 
-    def one(found: re.Match[str]) -> str:
+    pieces: list[str] = []
+    rest = 0
+    for found in re.finditer(rf"\\({escapes}|x[0-9a-fA-F]{{1,2}}|u[0-9a-fA-F]{{1,4}}|U[0-9a-fA-F]{{1,8}})", text):
+        pieces.append(text[rest : found.start()])
         body = found[1]
-        return _ESCAPES.get(body) or chr(int(body[1:] or "0", 16 if body[0] == "x" else 8) & 0xFF)
-
-    return re.sub(r"\\(n|t|r|\\|a|b|f|v|e|0[0-7]{0,3}|x[0-9a-fA-F]{1,2})", one, text)
+        if body == "c":
+            return join_bytes(pieces), True
+        pieces.append(_PLAIN_ESCAPES.get(body) or character(body))
+        rest = found.end()
+    return join_bytes([*pieces, text[rest:]]), False
 
 
 def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
@@ -163,7 +183,9 @@ def _format_words(shell: Shell, words: Sequence[Field], place: Place) -> Text:
         took = False
         for specification in specifications:
             if specification == "%%" or not specification.startswith("%"):
-                pieces.extend(plain("%" if specification == "%%" else _decode_escapes(specification), place))
+                pieces.extend(
+                    plain("%" if specification == "%%" else _decode_escapes(specification, _PRINTF_FORMAT)[0], place)
+                )
                 continue
             value: Text = ()
             if used < len(arguments):
@@ -207,7 +229,8 @@ def _by_format(specification: str, string: str) -> str | None:
     if kind == "c":
         return string[:1]
     if specification == "%b":
-        return _decode_escapes(string)
+        decoded, is_end = _decode_escapes(string, _PRINTF_B)
+        return None if is_end else decoded
     if specification == "%q":
         if not string or not string.isprintable():
             return shell_quoted(string)

@@ -52,7 +52,7 @@ from .syntax import (
     While,
     Word,
 )
-from .text import Code, Doubt, Piece
+from .text import Code, Doubt, Piece, character, join_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -899,6 +899,7 @@ class Parser:
         text = self.text
         at = opened + 2
         out: list[str] = []
+        is_over = False  # a byte of zero ends the string
         while True:
             if at >= self.size:
                 self._refuse_unfinished(say.unclosed(found="$'"), opened, 2)
@@ -906,13 +907,14 @@ class Parser:
             if char == "'":
                 break
             if char != "\\" or at + 1 >= self.size:
-                out.append(char)
+                out.append("" if is_over else char)
                 at += 1
                 continue
             decoded, at = _escape(text, at + 1)
-            out.append(decoded)
+            is_over = is_over or not decoded
+            out.append("" if is_over else decoded)
         self.at = at + 1
-        string, place = "".join(out), self.code.place(opened, self.at)
+        string, place = join_bytes(out), self.code.place(opened, self.at)
         signs = self.unquoted if self.is_reparsed else None
         if signs is not None and not all(char.isalnum() or char in signs for char in string):
             # the printed text lacks the quotes: what they protected separates words, or is a sign or a pattern
@@ -1080,6 +1082,8 @@ class Parser:
                 following = self.text[self.at + 1 : self.at + 2]
                 if following == "\n":
                     self.at += 2
+                elif following == "'" and not between:
+                    self._keep(parts, size=2)  # the quote starts nothing
                 else:
                     self._keep(parts, following in _OPERAND_ESCAPES)
                 continue
@@ -1328,7 +1332,4 @@ def _escape(text: str, at: int) -> tuple[str, int]:
         if char == "c" and at + 1 < len(text):
             return chr(ord(text[at + 1].upper()) & 0x1F), at + 2
         return "\\" + char, at + 1
-    code = int(digits, base)
-    if char not in "uU":
-        code &= 0xFF
-    return (chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""), start
+    return character(text[at:start]), start

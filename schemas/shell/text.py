@@ -104,6 +104,26 @@ def doubt_of(text: Text) -> Doubt | None:
     return None
 
 
+def character(body: str) -> str:
+    """Character of an escape such as `x41`, `u00e9` or `101`, or a byte of one; nothing for zero."""
+    is_byte = body[0] not in "uU"
+    code = int(body[1:], 16) if body[0] in "xuU" else int(body, 8) & 0xFF
+    if code == 0:
+        return ""
+    if code >= 0x110000:
+        return f"\\{body}"
+    if is_byte and code >= 0x80:
+        return chr(0xDC00 + code)  # as Python reads a byte that is not a character
+    return chr(code).encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
+
+
+def join_bytes(pieces: Sequence[str]) -> str:
+    """Text of pieces; the bytes of one character, which escapes may write one by one, become this character."""
+    text = "".join(pieces)
+    is_plain = text.isascii() or not any("\udc80" <= char <= "\udcff" for char in text)
+    return text if is_plain else text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape")
+
+
 def plain(string: str, place: Place) -> Text:
     """Known text made at a place."""
     return (Piece(string, place),) if string else ()

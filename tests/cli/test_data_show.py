@@ -105,6 +105,7 @@ def test_text_where_a_tokenizer_is_given(show: Run, tmp_path: Path) -> None:
     [
         (script("data"), ("--step", "11"), 1, "the run ends at step 10"),
         (script("gone"), ("--step", "1"), 1, "gone"),
+        (script("gone"), ("--step", "1", "--steps", "1000000000"), 1, "gone"),
         (script("data"), (), 2, "requires a step"),
         (script("data"), ("--step", "0"), 2, "--step"),
         (script("data"), ("--step", "1", "--steps", "0"), 2, "--steps"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+YARN = {"type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0, "beta_fast": 32, "beta_slow": 1}
 RUNS = [EXAMPLES / "qwen3_dense" / name for name in ("megatron.sh", "mindformers.yaml")]
 
 
@@ -130,6 +131,26 @@ def test_a_number_of_groups_that_nothing_can_select_is_undecided(
     assert answer.code == 1, answer.err
     assert [row["status"] for row in rows if "topk_group" in row["from"]] == ["unresolved"]
     assert accmap("convert", model, "--to", "mindformers", "-o", str(tmp_path / "out.yaml")).code == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"moe_intermediate_size": 0},
+        {"num_experts_per_tok": 0},
+        {"rope_scaling": {**YARN, "original_max_position_embeddings": 1.5}},
+        {"rope_scaling": {**YARN, "original_max_position_embeddings": 64.0}},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("to", ["megatron", "mindformers"])
+def test_an_absurd_number_is_read_back_as_the_report_says(
+    accmap: Callable[..., Any], tmp_path: Path, changes: Any, to: str
+) -> None:
+    answer = accmap(
+        "convert", folder(tmp_path / "m", **{**GROUPS, **changes}), "--to", to, "-o", "out", "--write-anyway"
+    )
+    assert answer.code == 1, answer.err
 
 
 def test_custom_code_is_a_remark_where_transformers_has_the_class(accmap: Callable[..., Any], tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -241,3 +242,17 @@ def test_a_fork_that_leaves_layers_out_is_aligned(tmp_path: Path, capsys: pytest
     assert main(["pair", str(script), "--megatron", "mindspeed-llm-2.2", "-d", str(tmp_path / "made"), "--align"]) <= 1
     assert "read back" not in capsys.readouterr().err
     assert (tmp_path / "made" / "example.yaml").is_file()
+
+
+def test_a_norm_that_no_framework_has_stays_open(accmap: Any) -> None:
+    """What each side makes of a setting that is left out is not compared as if the source had set it."""
+    text = (EXAMPLES / "qwen3_dense" / "mindformers.yaml").read_text("utf-8")
+    for old, new in {
+        "load_checkpoint: checkpoints/mindformers": "load_checkpoint: ''",
+        "normalization: RMSNorm": 'normalization: "{0} ${X}"',
+    }.items():
+        assert old in text
+        text = text.replace(old, new)
+    answer = accmap("pair", "a.yaml", "-d", "pair", files={"a.yaml": text})
+    assert answer.code == 1, answer.err
+    assert "norm.type" in answer.err

@@ -96,6 +96,7 @@ def scripts() -> list[Case]:
         "nan": "--lr", "inf": "--lr", "1_000": "--train-iters", "0b1": "--seed", "1" + "0" * 400: "--hidden-size",
         "1e400": "--weight-decay", "99999999999999999999": "--train-iters", "-5": "--train-iters", "0": "--seq-length",
         "''": "--lr", "²": "--seed", "10**5000": "--lr", "٣": "--num-layers",
+        "0:1e400": "--step-batch-size-schedule", "1e500": "--step-batch-size-schedule",
     }  # fmt: skip
     for value, flag in numbers.items():
         found += _cases(

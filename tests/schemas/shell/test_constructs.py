@@ -43,7 +43,7 @@ def test_expectations_are_bash_s_own(tmp_path: Path) -> None:
         (programs / name).chmod(0o755)
     folder = tmp_path / "w"
     folder.mkdir()
-    environment = {"PATH": f"{programs}:/usr/bin:/bin"}
+    environment = {"PATH": f"{programs}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
     for case in CASES:
         record.unlink(missing_ok=True)
         (folder / "run.sh").write_text(case["script"], encoding="utf-8")
