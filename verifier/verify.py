@@ -441,6 +441,8 @@ class _Explanation:
         self.pair, self.findings, self.session, self.found = pair, findings, session, found
         self._results: dict[frozenset[str], SeedResults] = {}
         self._pairs: dict[tuple[str, ...], Pair | None] = {}
+        self._ways: dict[tuple[str, ...], list[tuple[Config, Config]]] = {}
+        self._lost = coverage.conversion_losses(*pair.configs)
 
     def answer(self) -> Verification:
         """The verification with the fields that cause it, each one's effect, and the verdict of the rest."""
@@ -503,8 +505,7 @@ class _Explanation:
     def _list_unrun_losses(self) -> list[str]:
         """Fields and keys that conversion loses and that no model was asked about."""
         unrun = {entry.field for entry in self.found.not_compared if entry.differs}
-        losses = coverage.conversion_losses(*self.pair.configs)
-        return [name for name in losses if not unrun.isdisjoint(self._words_of((name,)))]
+        return [name for name in self._lost.differing if not unrun.isdisjoint(self._words_of((name,)))]
 
     def _list_equalizable(self, names: Iterable[str], others: Sequence[str]) -> list[str]:
         """Those of these fields that can be made equal beside the others and one another."""
@@ -529,15 +530,18 @@ class _Explanation:
         if parted <= rest or not rest & before.compared_names <= parted:
             return []
         without = {name: self._parting(self._names_but(name, (*aside, *suspects))) for name in suspects}
-        return [name for name, parting in without.items() if parting is not None and not parting <= rest]
+        causes = [name for name, parting in without.items() if parting is not None and not parting <= rest]
+        if causes and self._parting((*aside, *causes)) is None:
+            # A framework refuses the causes alone: the fields without which nothing ran take part, too.
+            return [name for name, parting in without.items() if name in causes or parting is None]
+        return causes
 
     def _suspects(self, aside: Sequence[str], direction: str) -> list[str]:
         """The fields that may cause the first difference and can be made equal, the likeliest first."""
         configs, worst = self.pair.configs, self._comparison(aside) or self.found.worst
         more = coverage.suspects(*configs, direction, worst.disagreements())
         behind = [one.field for one in self.found.suspected]
-        losses = coverage.conversion_losses(*configs)
-        equal = coverage.functional_differences(*configs)
+        losses, equal = self._lost
         first = [name for name in (*equal, *losses) if name in behind or name in self.found.divergence_fields]
         ahead = [*sorted((one.field for one in more), key=lambda name: name not in losses), *equal]
         names = list(dict.fromkeys((*first, *behind, *ahead)))
@@ -617,20 +621,39 @@ class _Explanation:
                 return None
             self.session.progress(say.making_equal(fields=", ".join(fields)))
             self._results[key] = self.session.run_of(pair).seeds(locates=False)
+            if self._results[key].failures:
+                self._run_otherwise(tuple(fields), pair)
         return self._results[key]
+
+    def _run_otherwise(self, fields: tuple[str, ...], refused: Pair) -> None:
+        """Run the other ways of making these fields equal until one runs: a framework may refuse one side's values."""
+        texts = [[small.text for small in refused.files]]
+        for configs in self._ways[fields][1:]:
+            pair = self._assemble(configs)
+            if [small.text for small in pair.files] in texts:
+                continue
+            texts.append([small.text for small in pair.files])
+            results = self.session.run_of(pair).seeds(locates=False)
+            if not results.failures:
+                self._results[frozenset(fields)], self._pairs[fields] = results, pair
+                return
 
     def _pair_with(self, fields: Sequence[str]) -> Pair | None:
         """The pair with these fields equal; None if that is not possible, or brings another difference along."""
         key = tuple(fields)
         if key not in self._pairs:
-            self._pairs[key] = self._closest_pair_with(key)
+            self._ways[key] = ways = self._list_ways(key)
+            self._pairs[key] = self._assemble(ways[0]) if ways else None
         return self._pairs[key]
 
-    def _closest_pair_with(self, fields: Sequence[str]) -> Pair | None:
-        """The pair with these fields equal in the way that leaves the fewest differences.
+    def _assemble(self, configs: tuple[Config, Config]) -> Pair:
+        return assemble_pair(*configs, self.session.options)._replace(places=self.pair.places)
+
+    def _list_ways(self, fields: Sequence[str]) -> list[tuple[Config, Config]]:
+        """Both files with these fields equal, first in the way that leaves the fewest differences.
 
         Without a gate, Megatron-LM computes a GELU that a YAML cannot express; with the gate of the YAML, both compute
-        the same.
+        the same. Fields of which the frameworks compute different things may need it with the values of one file only.
         """
         before = self._differing_names(*self.pair.configs)
         ways = [
@@ -639,10 +662,12 @@ class _Explanation:
             if (equal := self._make_all_equal(names, before, keeps_first=keeps_first)) is not None
             and self._differing_names(*equal) <= before
         ]
-        if not ways:
-            return None
-        best = min(ways, key=lambda equal: len(self._differing_names(*equal)))
-        return assemble_pair(*best, self.session.options)._replace(places=self.pair.places)
+
+        def remaining(equal: tuple[Config, Config]) -> tuple[int, int]:
+            alike = coverage.conversion_losses(*equal).alike if self._lost.alike else ()
+            return len(self._differing_names(*equal)), len(alike)
+
+        return sorted(ways, key=remaining)
 
     def _make_all_equal(
         self, fields: Sequence[str], before: set[str], *, keeps_first: bool

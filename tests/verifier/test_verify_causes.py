@@ -22,7 +22,7 @@ from accmap.verifier.verdict import coverage
 from accmap.verifier.verdict.comparison import DifferingSetting, Row, compare_answers
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
-from accmap.verifier.worker.processes import WorkerAnswer
+from accmap.verifier.worker.processes import WorkerAnswer, WorkerFailure
 
 sys.path.insert(0, str(Path(__file__).parent / "pairs"))
 from pair_files import TABLE, write_pair
@@ -100,6 +100,24 @@ def test_a_cause_is_blamed_beside_a_difference_that_nothing_explains(
     assert (found.verdict, found.rest) == ("mismatch", "mismatch")
     assert [entry.field for entry in found.differing] == [EPSILON]
     assert [(effect.field, effect.stage) for effect in found.effects] == [(EPSILON, "loss")]
+
+
+@pytest.mark.parametrize("fields", [(EPSILON,), (EPSILON, BASE)])
+def test_values_that_a_framework_refuses_are_made_equal_the_other_way(
+    fields: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = StandInWorker.answer
+
+    def refuse_the_script_value(worker: StandInWorker, progress: object) -> WorkerAnswer | WorkerFailure:
+        model = worker.jobs[-1].blueprint.model
+        if worker.framework == "mindformers" and model["transformer"]["layernorm_epsilon"] == 1e-3:
+            return WorkerFailure("too large", "error")
+        return answer(worker, progress)
+
+    monkeypatch.setattr(StandInWorker, "answer", refuse_the_script_value)
+    found = verify(*read(tmp_path, *fields), Findings())
+    assert (found.verdict, found.rest) == ("mismatch", "match")
+    assert sorted(found.equal_fields) == sorted(fields)
 
 
 def test_what_is_compared_only_with_equal_fields_does_not_clear_a_field(

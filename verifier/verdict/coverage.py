@@ -457,14 +457,21 @@ def _differing_fields(a: Recipe, b: Recipe) -> Iterator[tuple[FieldName | None, 
             yield row.field, NotCompared(row.field or key, reason, values), row.status == "different"
 
 
-def conversion_losses(a: Config, b: Config) -> list[str]:
-    """Fields and keys that the conversion of either file into the other's framework loses, and that differ."""
-    return [name for name in _lost_names(a, b) if differs(name, a, b)]
+class Losses(NamedTuple):
+    """Fields and keys that the conversion of either file into the other's framework loses."""
+
+    differing: tuple[str, ...]
+    alike: tuple[str, ...]
+    """With equal values, of which the frameworks compute different things; a run can do without."""
 
 
-def functional_differences(a: Config, b: Config) -> list[str]:
-    """Fields whose values are equal and of which the frameworks compute different things, if a run can do without."""
-    return [name for name in _lost_names(a, b) if name in SWITCHED_OFF and not differs(name, a, b)]
+def conversion_losses(a: Config, b: Config) -> Losses:
+    """What conversion loses, by whether the files differ in it."""
+    differing = {name: differs(name, a, b) for name in _lost_names(a, b)}
+    return Losses(
+        tuple(name for name, apart in differing.items() if apart),
+        tuple(name for name, apart in differing.items() if not apart and name in SWITCHED_OFF),
+    )
 
 
 def _lost_names(a: Config, b: Config) -> dict[str, None]:
