@@ -571,7 +571,7 @@ class _Explanation:
         results = self._run_with(self._names_but(name, fields))
         rest = self._parting(fields) or frozenset()
         compared = results.compared if results is not None else ()
-        shown = comparison.first_difference(compared[-1], rest) if compared else None
+        shown = comparison.first_difference(compared[-1], rest, of_one_value=a == b) if compared else None
         return Effect(name, a, b, *(shown or (None, None)))
 
     def _rest(self, fields: Sequence[str]) -> tuple[Verdict, list[NotCompared]]:

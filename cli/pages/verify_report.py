@@ -121,22 +121,25 @@ def _unexercised_lines(answer: Answer, word: VerifyWords) -> list[str]:
         if entry.get("differs") and not _is_version(entry):
             also = "also_differs" if answer["verdict"] == "mismatch" else "unexercised"
             heading = word(also if "a" in entry else "unproved")
-            told.setdefault((heading, entry["reason"]), []).append(_field_text(entry))
+            told.setdefault((heading, entry["reason"]), []).append(_field_text(entry, word))
     lines = [f"{heading}: {', '.join(names)}: {reason}" for (heading, reason), names in told.items()]
     let = [entry for entry in answer["not_compared"] if entry.get("accepted")]
-    return lines + [f"{word('accepted')}: {_field_text(entry)}" for entry in let]
+    return lines + [f"{word('accepted')}: {_field_text(entry, word)}" for entry in let]
 
 
-def _field_text(entry: dict[str, Any]) -> str:
-    both = f" ({_short_text(entry['a'])} | {_short_text(entry['b'])})" if "a" in entry else ""
-    return f"{entry['field']}{both}"
+def _field_text(entry: dict[str, Any], word: VerifyWords) -> str:
+    """A field with both values; once if they are equal and the frameworks compute different results from it."""
+    if "a" not in entry:
+        return str(entry["field"])
+    a, b = _short_text(entry["a"]), _short_text(entry["b"])
+    return f"{entry['field']} ({word('same_value', a) if a == b else f'{a} | {b}'})"
 
 
 def _effect_lines(answer: Answer, word: VerifyWords) -> list[str]:
     """The sentence on the fields that differ, what each of them changes alone, and the verdict of the rest."""
     if not answer["effects"]:
         return []
-    fields = ", ".join(f"{_field_text(one)}: {_effect_text(one, word)}" for one in answer["effects"])
+    fields = ", ".join(f"{_field_text(one, word)}: {_effect_text(one, word)}" for one in answer["effects"])
     rest: Callable[..., str] = word
     return [f"{word('effects', fields=fields, rest=rest('rest_' + answer['rest']))}"]
 
@@ -161,12 +164,13 @@ def _divergence_lines(answer: Answer, word: VerifyWords, language: Language) -> 
         return []
     direction = say.page("verify_direction", language)(divergence["direction"])
     lines = [f"{word('first')} {divergence['module']}, {direction}"]
-    if divergence["differing"]:
-        told = ", ".join(map(_field_text, divergence["differing"]))
+    unlike = [one for one in divergence["differing"] if _short_text(one["a"]) != _short_text(one["b"])]
+    if unlike:
+        told = ", ".join(_field_text(one, word) for one in unlike)
         lines.append(f"{word('differ')} {told}")
     suspected: dict[str, list[str]] = {}
     for one in divergence["suspected"]:
-        suspected.setdefault(one["reason"], []).append(_field_text(one))
+        suspected.setdefault(one["reason"], []).append(_field_text(one, word))
     lines += [f"{word('suspected')}: {', '.join(fields)}: {why}" for why, fields in suspected.items()]
     if divergence["fields"] and not (divergence["differing"] or suspected):
         lines.append(f"{word('depends')} {', '.join(divergence['fields'])}")
@@ -237,17 +241,17 @@ def verify_parts(answer: Answer, language: Language) -> Iterator[Part]:
     for name, rows in _conditions(answer).items():
         if rows:
             yield Section(heading(name), table([""] * len(rows[0]), rows), name, len(rows), is_folded=True)
-    left = _uncompared_texts(answer)
+    left = _uncompared_texts(answer, word)
     if left:
         yield Section(word("not_compared"), bullets(left), "not_compared")
 
 
-def _uncompared_texts(answer: Answer) -> list[str]:
+def _uncompared_texts(answer: Answer, word: VerifyWords) -> list[str]:
     """The fields that were not compared, by their reason, which is told once."""
     fields: dict[str, list[str]] = {}
     for entry in answer["not_compared"]:
         if not (entry.get("differs") or entry.get("accepted")):
-            fields.setdefault(entry["reason"], []).append(_field_text(entry))
+            fields.setdefault(entry["reason"], []).append(_field_text(entry, word))
     return [f"{', '.join(names)}: {reason}" for reason, names in fields.items()]
 
 

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accmap.cli.lean import main
+from accmap.cli.pages.document import Verdict
+from accmap.cli.pages.verify_report import verify_parts
 from accmap.mapper.recipe.reading import recipe_of
 from accmap.schemas.message import verbatim
 from accmap.schemas.reader import read_config
 from accmap.verifier import verify as steps
 from accmap.verifier.plan.dimensions import make_equal
 from accmap.verifier.verdict import coverage
-from accmap.verifier.verdict.comparison import DifferingSetting, Row, compare_answers
+from accmap.verifier.verdict.comparison import Comparison, DifferingSetting, Row, compare_answers, first_difference
 from accmap.verifier.verdict.coverage import Findings
 from accmap.verifier.verify import Options, verify
 from accmap.verifier.worker.processes import WorkerAnswer, WorkerFailure
@@ -258,6 +260,17 @@ def test_equal_values_of_which_the_frameworks_compute_different_things_are_switc
     assert [(entry.field, entry.a, entry.b) for entry in found.differing] == [
         ("moe.router.balancing", "seq_aux_loss", "seq_aux_loss")
     ]
+    facts = "\n".join(next(part.facts for part in verify_parts(found.to_json(), "en") if isinstance(part, Verdict)))
+    assert "moe.router.balancing (seq_aux_loss in both files, but the frameworks compute different results): " in facts
+    assert "the files differ in" not in facts
+    assert "seq_aux_loss | seq_aux_loss" not in facts
+
+
+def test_what_is_computed_from_one_value_is_shown_before_the_loss() -> None:
+    loss, balancing = Row("1", 4.0, 4.1, 0.02, agrees=False), Row("auxiliary", 1.0, 2.0, 0.5, agrees=False)
+    compared = Comparison(loss=(loss,), parts=(balancing,))
+    assert first_difference(compared) == ("loss", loss)
+    assert first_difference(compared, of_one_value=True) == ("parts", balancing)
 
 
 def answered(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any], str]:

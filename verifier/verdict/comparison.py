@@ -144,14 +144,23 @@ _TOLD_FIRST = ("loss", "parts", "dropout", "padding", "training", "rates", "norm
 """Stages whose numbers say most to a person."""
 
 
-def first_difference(compared: Comparison, apart_from: Collection[tuple[str, str]] = ()) -> tuple[Stage, Row] | None:
-    """Most telling disagreement with its stage, ignoring quantities in `apart_from`."""
+_TOLD_OF_ONE_VALUE = ("parts", "dropout")
+"""Stages that compare what a framework computes from a setting, before it reaches the loss."""
+
+
+def first_difference(
+    compared: Comparison, apart_from: Collection[tuple[str, str]] = (), *, of_one_value: bool = False
+) -> tuple[Stage, Row] | None:
+    """Most telling disagreement with its stage, ignoring quantities in `apart_from`.
+
+    Of a setting that has one value in both files, what the frameworks compute from it says most.
+    """
     own = {
         stage: [row for row in rows if (stage, row.name) not in apart_from]
         for stage, rows in compared.disagreements().items()
     }
     wrong = {stage: rows for stage, rows in own.items() if rows}
-    for stage in (*_TOLD_FIRST, *wrong):
+    for stage in (*(_TOLD_OF_ONE_VALUE if of_one_value else ()), *_TOLD_FIRST, *wrong):
         if stage in wrong:
             largest = max(wrong[stage], key=lambda row: row.relative or 0.0)
             return stage, next((row for row in wrong[stage] if row.name == "loss"), largest)
