@@ -163,7 +163,9 @@ def _is_plain_rotary(value: Value, operand: Value, value_of: Callable[[FieldName
     """True for RoPE, and for YaRN if it is known to change no frequency with the operand's fields."""
     if value != "yarn" or not isinstance(operand, (list, tuple)):
         return value == "rope"
-    return not stretches(*(value_of(field_named(field)) for field in operand))
+    *settings, width = operand
+    width = width if value_of("attention.latent.enabled") is True else "attention.head_dim"
+    return not stretches(*(value_of(field_named(field)) for field in (*settings, width)))
 
 
 def _is_plain_in_megatron(value: Value, operand: Value, value_of: Callable[[FieldName], Value]) -> bool:

@@ -149,7 +149,7 @@ def rope_scaling_of(
 ) -> dict[str, object] | None:
     """`rope_scaling`; None for plain positions. transformers 4.57.1 modeling_rope_utils.py:ROPE_INIT_FUNCTIONS."""
     if kind == "yarn":
-        names = ("factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim")
+        names = ("factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate")
         known = {name: value for name, value in zip(names, yarn, strict=True) if value is not None}
         return {"rope_type": "yarn", **known, "original_max_position_embeddings": length}
     if llama3 is not None:

@@ -92,7 +92,7 @@ class Side(SideKeys):
     legacy: Name = None
     """The field in which an older model class (`use_legacy: True`) holds it; that class does not follow `fixed`."""
     fork: Name = None
-    """Beside `fixed`: the argument that a fork of Megatron-LM has for it."""
+    """Beside `fixed` or `keys`: the argument that a fork of Megatron-LM has for it."""
     of: Name = None
     """Lens `alias_of`: the argument that this is another name of. `legacy`: only an older model class has this side."""
     nullable: Switch = None

@@ -572,7 +572,9 @@ class _Explanation:
         rest = self._parting(fields) or frozenset()
         compared = results.compared if results is not None else ()
         shown = comparison.first_difference(compared[-1], rest, of_one_value=a == b) if compared else None
-        return Effect(name, a, b, *(shown or (None, None)))
+        if shown is None:
+            return Effect(name, a, b)
+        return Effect(name, a, b, comparison.TABLES.get(shown[0], shown[0]), shown[1])
 
     def _rest(self, fields: Sequence[str]) -> tuple[Verdict, list[NotCompared]]:
         """Verdict of the pair once these fields are equal, and entries of its list that the pair as it is has not."""

@@ -93,6 +93,8 @@ def rotary(args: Values) -> Rotary | None:
         return _yarn(args)
     if kind in ("learned_absolute", "none"):
         return None
+    if kind == "yarn":
+        return _own_yarn(args)
     if kind != "rope":
         raise UndecidedError
     found = _plain(args.kv_channels, args)
@@ -142,6 +144,19 @@ def _yarn(args: Values) -> Rotary:
     return Rotary(
         blend_frequencies(plain, factor, dim, base, longest, turns),
         yarn_mscale(factor, powers[0]) / yarn_mscale(factor, powers[1]),
+    )
+
+
+def _own_yarn(args: Values) -> Rotary:
+    """YaRN without latent attention: 0.19 `training/argument_utils.py:_apply_yarn_config_from_args`."""
+    dim, base, factor = int(args.kv_channels), float(args.rotary_base), float(args.rotary_scaling_factor)
+    given = args.yarn_original_max_position_embeddings, args.yarn_beta_fast, args.yarn_beta_slow
+    longest, *turns = [usual if one is None else one for one, usual in zip(given, (_ORIGINAL, 32.0, 1.0), strict=True)]
+    plain = [1.0 / base ** (2 * place / dim) for place in range(rotated_width(dim) // 2)]
+    whole = args.yarn_correction_range_round_to_int is not False
+    return Rotary(
+        blend_frequencies(plain, factor, dim, base, longest, turns, whole),
+        yarn_mscale(factor, args.mscale) / yarn_mscale(factor, args.mscale_all_dim),
     )
 
 

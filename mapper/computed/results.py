@@ -173,10 +173,16 @@ def bend_frequency(frequency: float, bend: Bend) -> float:
 
 
 def blend_frequencies(
-    plain: Sequence[float], factor: float, dim: int, base: float, longest: float, turns: Sequence[float]
+    plain: Sequence[float],
+    factor: float,
+    dim: int,
+    base: float,
+    longest: float,
+    turns: Sequence[float],
+    whole: bool = True,
 ) -> tuple[float, ...]:
     """Frequencies under YaRN: slow ones are stretched, fast ones kept, with a ramp between."""
-    low, last = ramp(dim, base, longest, turns)
+    low, last = ramp(dim, base, longest, turns, whole)
     high = last + (0.001 if low == last else 0)
     ramps = [min(max((place - low) / (high - low), 0.0), 1.0) for place in range(len(plain))]
     return tuple([one / factor * ramp + one * (1 - ramp) for one, ramp in zip(plain, ramps, strict=True)])

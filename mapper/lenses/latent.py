@@ -136,13 +136,15 @@ def written_base(base: Value) -> Value:
 _DEFAULT_BASE = 10000
 
 
-def ramp(dim: float, base: float, longest: float, turns: Sequence[float]) -> tuple[int, int]:
+def ramp(dim: float, base: float, longest: float, turns: Sequence[float], whole: bool = True) -> tuple[float, float]:
     """First and last frequency index that YaRN bends (`_yarn_find_correction_range`)."""
-    ends = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
-    return max(floor(ends[0]), 0), min(ceil(ends[1]), int(dim) - 1)
+    first, last = [dim * log(longest / (one * 2 * pi)) / (2 * log(base)) for one in turns]
+    if whole:
+        first, last = floor(first), ceil(last)
+    return max(first, 0), min(last, int(dim) - 1)
 
 
-def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) -> tuple[int, int] | None:
+def ramp_of(length: Value, width: Value, base: Value, fast: Value, slow: Value) -> tuple[float, float] | None:
     """YaRN's ramp for some settings, as whole numbers; None if a setting is unknown."""
     known = [number(one) for one in (length, width, base, fast, slow)]
     if any(one is None or one <= 0 for one in known) or known[2] == 1:
@@ -174,7 +176,9 @@ def _original_length_put(values: Values, scope: Scope) -> Written:
 def cover_sequence(wanted: Value, scope: Scope) -> Written:
     """Position length that Megatron-LM accepts: at least the sequence length."""
     known, length = integer(wanted), integer(scope.field("data.sequence_length"))
-    if known is None or length is None or scope.field("position.type") not in _WITHOUT_TABLE:
+    kind = scope.field("position.type")
+    written = "rope" if kind == "yarn" and scope.field("attention.latent.enabled") is not True else kind
+    if known is None or length is None or written not in _WITHOUT_TABLE:
         return (OMIT if wanted is None else wanted,)
     return (max(known, length),)
 

@@ -120,6 +120,39 @@ def _scaled_length_put(values: Values, scope: Scope) -> Written:
     return (max(wanted, length),)
 
 
+def _yarn_length_get(values: Values, scope: Scope) -> Values:
+    """Number of positions, or YaRN's original length, which has an argument of its own without latent attention."""
+    if _has_own_yarn(scope):
+        return (SCALED_FROM if values[0] is None else values[0],)
+    return _scaled_length_get(values[1:], scope)
+
+
+def _yarn_length_put(values: Values, scope: Scope) -> Written:
+    """Position length argument, and YaRN's original length if YaRN has arguments of its own."""
+    if not _has_own_yarn(scope):
+        return (OMIT, *_scaled_length_put(values, scope))
+    original, length = integer(values[0]), integer(scope.field("data.sequence_length"))
+    if original is None:
+        return OMIT, OMIT
+    return original, max(original, length or 0)
+
+
+def _has_own_yarn(scope: Scope) -> bool:
+    """True if YaRN reads Megatron-LM's `--yarn-` arguments: only without multi-latent attention."""
+    return scope.field("position.type") == "yarn" and scope.field("attention.latent.enabled") is not True
+
+
+def _yarn_turns_get(values: Values, scope: Scope) -> Values:
+    """Setting of YaRN's ramp; latent attention has no argument for it, but some forks do."""
+    own = values[0] if _has_own_yarn(scope) else values[-1] if len(values) > 1 else None
+    return (scope.options.get("value") if own is None else own,)
+
+
+def _yarn_turns_put(values: Values, scope: Scope) -> Written:
+    """Argument for a setting of YaRN's ramp; latent attention has none."""
+    return (values[0] if _has_own_yarn(scope) else OMIT,)
+
+
 def _scales(scope: Scope) -> bool:
     """True if multi-latent attention scales its rotary positions with YaRN."""
     factor = scope.field("position.yarn.factor")
@@ -283,8 +316,8 @@ def _position_put(values: Values, scope: Scope) -> Written:
     if isinstance(kind, str) and "+" in kind:
         outer, own = kind.split("+", 1)
         return outer, own, OMIT, OMIT, OMIT
-    if kind == "yarn":
-        return "rope", (OMIT if not latent else "yarn"), OMIT, OMIT, OMIT
+    if kind == "yarn" and latent:
+        return "rope", "yarn", OMIT, OMIT, OMIT
     return kind, ("rope" if latent and kind == "rope" else OMIT), OMIT, OMIT, OMIT
 
 
@@ -554,6 +587,8 @@ LENSES = {
     "hidden_act": Lens(_hidden_act_get, _hidden_act_put),
     "gelu_form": Lens(_gelu_form_get, _gelu_form_put, ((0,),)),
     "scaled_length": Lens(_scaled_length_get, _scaled_length_put),
+    "yarn_length": Lens(_yarn_length_get, _yarn_length_put),
+    "yarn_turns": Lens(_yarn_turns_get, _yarn_turns_put),
     "position_type": Lens(_position_get, _position_put, ((0, 1, 3, 4),)),
     "flash": Lens(_flash_get, _flash_put),
     "rope_fusion": Lens(pass_through, _rope_fusion_put),

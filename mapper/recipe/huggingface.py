@@ -354,7 +354,8 @@ def _yarn(fields: Fields, plain: Sequence[float], dim: int, base: float) -> tupl
     """Rotary frequencies and temperature under YaRN (`modeling_rope_utils.py:_compute_yarn_parameters`)."""
     factor, longest = float(fields["position.yarn.factor"]), whole(fields["position.max_embeddings"])
     turns = (float(fields["position.yarn.beta_fast"]), float(fields["position.yarn.beta_slow"]))
-    found = blend_frequencies(plain, factor, dim, base, longest, turns)
+    whole_ends = fields["position.yarn.whole_ramp"] is not False
+    found = blend_frequencies(plain, factor, dim, base, longest, turns, whole_ends)
     above, below = (fields["position.yarn.mscale"], fields["position.yarn.mscale_all_dim"])
     return found, mscale(factor, above) / mscale(factor, below)
 

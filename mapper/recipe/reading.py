@@ -130,9 +130,9 @@ def _with_own_key(side: Side, network: Network) -> Side | None:
     if network == "legacy" and "legacy" in side.options:
         # The older classes are not bound to what TransformerConfig's do.
         return side._replace(keys=(f"resolved.transformer.{side.options['legacy']}",), fixed=None, lens="same")
-    if side.fixed is not None and "fork" in side.options:
-        # Only a fork's script can have the argument; any other does what is fixed.
-        return side._replace(keys=(str(side.options["fork"]),), fixed=None)
+    if "fork" in side.options:
+        # Only a fork's script can have the argument; any other does what is fixed, or what the other keys decide.
+        return side._replace(keys=(*side.keys, str(side.options["fork"])), fixed=None)
     return None
 
 

@@ -466,6 +466,8 @@ class _Translator:
         side = self.sides.target_of(row)
         if not _can_say(fact, value) or (write_mode(row, side) == "explicit" and not explicit):
             return False
+        if fact.default is None and side is not None and "absent" in side.options:
+            return not is_same(value, side.options["absent"])
         if not is_same(value, fact.default) or (explicit and fact.action == "store"):
             return True
         # Another field, of another value, may take the argument if this default is left out.

@@ -65,12 +65,15 @@ def latent_attention_local(subject: Subject) -> Iterator[Found]:
 def yarn_mscale(subject: Subject) -> Iterator[Found]:
     """Finding if YaRN's temperature factors make the two formulas differ.
 
-    MindSpore Transformers before 1.8 has no such factor, whatever its file says.
+    MindSpore Transformers before 1.8 has no such factor, whatever its file says. Its older classes have Megatron-LM's
+    formula.
     """
     pair = subject.of_two_frameworks
     if pair is None or not _extends(subject):
         return
     left, right = pair
+    if right.config.dialect == "legacy":
+        return
     scales = right.config.framework_version in SINCE["mindformers"]["extended_amplitude"]
     for side in subject.sides if scales else (left,):
         one, other = side.value("position.yarn.mscale"), side.value("position.yarn.mscale_all_dim")

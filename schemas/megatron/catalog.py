@@ -46,7 +46,8 @@ class Catalog(NamedTuple):
     arguments: tuple[ArgumentFact, ...]
     by_option: Mapping[str, ArgumentFact]
     by_dest: Mapping[str, ArgumentFact]
-    """The first argument that writes a destination: argparse takes the default from it."""
+    """The first argument that writes a destination: argparse takes the default from it. Two flags that turn it on and
+    off are one switch."""
     own_program: str = ""
     """What a program is called that takes none of Megatron-LM's arguments but its own."""
     abbreviates: bool = False
@@ -87,7 +88,9 @@ def catalog_of(version: str, facts: Iterable[ArgumentFact]) -> Catalog:
     arguments = tuple(facts)
     by_dest: dict[str, ArgumentFact] = {}
     for argument in arguments:
-        by_dest.setdefault(argument.dest, argument)
+        first = by_dest.setdefault(argument.dest, argument)
+        if (first.action, argument.action) == ("true", "false"):
+            by_dest[argument.dest] = first._replace(options=first.options + argument.options, action="switch")
     by_option = {option: argument for argument in arguments for option in argument.options}
     return Catalog(version, arguments, by_option, by_dest)
 

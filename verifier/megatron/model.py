@@ -25,6 +25,7 @@ import torch
 
 from ...mappings.keys_compiled import ARGUMENTS_OF_FIELDS, DECAYS_HEAD_NORMS, SETTLED_LATER
 from ..constants_compiled import NEUTRAL as NEUTRAL_SETTINGS
+from ..constants_compiled import YARN_FIELDS
 from ..worker.inputs import arrange_samples
 from ..worker.patches import DROPOUT_STAND_IN
 from ..worker.session import record_modules
@@ -152,6 +153,8 @@ class MegatronBackend:
         own = _skipped_initialization(args)
         chosen = {**types, **own, **blueprint.unlike, **_on_device(args, self._device, engine)}
         config = _transformer_config(args, chosen)
+        if _position_type(args) == "yarn":
+            _set_yarn_fields(config, args)
         spec = _layer_specification(args, config, engine=engine)
         self._note_stand_ins(args, config, engine=engine)
         mtp = None
@@ -166,7 +169,7 @@ class MegatronBackend:
                 vocab_size=args["padded_vocab_size"],
                 max_sequence_length=args["max_position_embeddings"],
                 share_embeddings_and_output_weights=not args.get("untie_embeddings_and_output_weights"),
-                position_embedding_type=args.get("position_embedding_type", "learned_absolute"),
+                position_embedding_type=_position_type(args),
                 rotary_percent=args.get("rotary_percent", 1.0),
                 rotary_base=args.get("rotary_base", 10000),
                 rope_scaling=bool(args.get("use_rope_scaling")),
@@ -538,6 +541,17 @@ def _transformer_config(args: Mapping[str, Any], chosen: Mapping[str, Any] | Non
     if not args.get("group_query_attention"):
         found["num_query_groups"] = None
     return kind(**found)
+
+
+def _set_yarn_fields(config: Any, args: Mapping[str, Any]) -> None:
+    """Fields of YaRN without latent attention, which `training/argument_utils.py` sets beside the dataclass."""
+    for name, (argument, usual) in YARN_FIELDS.items():
+        setattr(config, name, usual if args.get(argument) is None else args[argument])
+
+
+def _position_type(args: Mapping[str, Any]) -> str:
+    """Kind of position embedding; Megatron-LM's own default if the arguments name none."""
+    return args.get("position_embedding_type", "learned_absolute")
 
 
 def _activation(args: Mapping[str, Any]) -> dict[str, Any]:

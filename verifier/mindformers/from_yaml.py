@@ -126,6 +126,7 @@ def _optimizer(config: Config) -> OptimizerPlan:
         beta2=second,
         epsilon=_number(setting("optimizer.eps"), 1e-8),
         clip_norm=_number(setting("wrapper.max_grad_norm"), 1.0) if clips else 0.0,
+        momentum=_number(recipe_of(config).value("optimizer.sgd_momentum"), 0.9),
         kept=kept_type(config) or "float32",
     )
 

@@ -552,9 +552,10 @@ def _optimizer(plan: OptimizerPlan, groups: Any, rate: float) -> Any:
         return AdamW(groups, betas=(plan.beta1, plan.beta2), **common)
     if plan.type in ("Adam", "AdamWeightDecay", "Lamb"):
         return getattr(nn, plan.type)(groups, beta1=plan.beta1, beta2=plan.beta2, **common)
-    if plan.type in ("SGD", "Momentum"):
+    if plan.type in ("SGD", "sgd", "Momentum"):
         del common["eps"]
-        return nn.Momentum(groups, momentum=0.9, **common) if plan.type == "Momentum" else nn.SGD(groups, **common)
+        kind = nn.Momentum if plan.type == "Momentum" else nn.SGD
+        return kind(groups, momentum=plan.momentum, **common)
     raise NotImplementedError(f"the optimizer {plan.type} has no kernels on a CPU")
 
 

@@ -140,6 +140,8 @@ class Comparison(NamedTuple):
         return found
 
 
+TABLES: Mapping[Stage, str] = {"optimizer": "updates", "elements": "gradient_elements"}
+"""The table of a stage in the answer, if it has another name."""
 _TOLD_FIRST = ("loss", "parts", "dropout", "padding", "training", "rates", "norms", "gradients", "logits")
 """Stages whose numbers say most to a person."""
 
