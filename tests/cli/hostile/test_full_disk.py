@@ -32,8 +32,16 @@ RESUMED = {"converted/accmap-weights.json"}
 
 
 def full_after(size: int) -> Callable[[], None]:
-    """No file grows beyond a size: what a write, a flush and a close meet on a full disk."""
-    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+    """No file grows beyond a size: what a write, a flush and a close meet on a full disk.
+
+    Python would also cut the bytecode that it caches, and a later process would fail to load it.
+    """
+
+    def limit() -> None:
+        sys.dont_write_bytecode = True
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+    return limit
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -63,9 +71,10 @@ def test_a_full_disk_leaves_the_old_file(line: str, tmp_path: Path) -> None:
     assert content(folder).keys() == new.keys()
 
 
-def test_a_full_disk_is_said_of_the_file(accmap, tmp_path: Path) -> None:
+def test_a_full_disk_is_said_of_the_file(accmap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (EXAMPLES / "planted" / "megatron.sh").read_text()
     accmap("show", "a.sh", files={"a.sh": text})
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # or bytecode that is cached meanwhile is cut, too
     held = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, held[1]))
     try:
