@@ -30,6 +30,8 @@ _ADVICE = frozenset(
 """Remarks that another rule or reader already makes, or that are no fault."""
 _HARMLESS = frozenset(("warmup_truncated", "warmup_fraction", "early_end", "lr_end2_zero", "not_clamped"))
 """Remarks that matter only where the two curves differ."""
+_CURVES = "compared curves"
+"""Under which name the comparison of the curves is kept (`Subject.worked_out`)."""
 _STEPS = 1000
 """How many steps are compared where neither file says how long the run is, and no rate depends on it."""
 
@@ -192,7 +194,14 @@ def _has_same_curve(subject: Subject) -> bool:
 
 
 def _compared_curves(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
-    """Comparison of both learning-rate curves, with the curves; None if one is unknown."""
+    """Comparison of both learning-rate curves, with the curves; None if one is unknown. Two rules ask for it."""
+    known = subject.worked_out
+    if _CURVES not in known:
+        known[_CURVES] = _compare_curves(subject)
+    return cast("tuple[Comparison, Curve, Curve] | None", known[_CURVES])
+
+
+def _compare_curves(subject: Subject) -> tuple[Comparison, Curve, Curve] | None:
     from ...mapper.schedule.comparison import compare
 
     schedules = [_schedule_of_side(subject, side) for side in subject.sides]
@@ -218,7 +227,7 @@ def _is_unusual(side: Side) -> bool:
 
 def _schedule_of_side(subject: Subject, side: Side) -> Schedule | None:
     known = subject.worked_out
-    name = f"schedule of {subject.letter(side)}"
+    name = f"{subject.letter(side)}: schedule"  # kept if the other file is changed (`fixes._lint_changed`)
     if name not in known:
         known[name] = _read_schedule(side)
     return cast("Schedule | None", known[name])
