@@ -13,7 +13,7 @@ from ..schemas.megatron.facts.compile_validation import read_rows
 from .model import FamiliesFile, Harmless, SideKeys, Skeleton, StopsFile, TableFile, TransformerConfigFile, UnmappedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 HERE = Path(__file__).parent
@@ -175,7 +175,7 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
     content = load_table((HERE / "unmapped.yaml").read_text(encoding="utf-8"))
     UnmappedFile.model_validate(content)
     mapped = _keys(rows)
-    dests = sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped)
+    dests = dict.fromkeys(sorted({dest for version in VERSIONS for dest in catalog(version).by_dest} - mapped))
     reasons: list[Any] = []
     megatron: dict[str, int] = {}
     mindformers: dict[str, int] = {}
@@ -193,15 +193,21 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
         for pattern in entry.get("megatron", []):
             if entry.get("elsewhere"):
                 megatron.setdefault(pattern, number)
-            for dest in dests:
-                if fnmatchcase(dest, pattern):
-                    megatron.setdefault(dest, number)
+            for dest in _matching(dests, pattern):
+                megatron.setdefault(dest, number)
             if pattern in mapped:  # a row takes it up in some versions only
                 megatron.setdefault(pattern, number)
         for path in entry.get("mindformers", []):
             if mindformers.setdefault(path, number) != number:
                 raise ValueError(f"unmapped.yaml has two reasons for {path}")
     return tuple(reasons), megatron, dict(sorted(mindformers.items(), key=lambda entry: -len(entry[0])))
+
+
+def _matching(dests: Mapping[str, None], pattern: str) -> Iterable[str]:
+    """The arguments that a pattern fits: most patterns are names."""
+    if not any(sign in pattern for sign in "*?["):
+        return (pattern,) if pattern in dests else ()
+    return [dest for dest in dests if fnmatchcase(dest, pattern)]
 
 
 def _keys(rows: list[Any]) -> set[str]:
