@@ -454,7 +454,7 @@ class _Explanation:
                 # The first pass differed: what differs in the steps behind it shows once the passes agree.
                 causes += self._causes((*aside, *causes), "update")
         # Beside the causes, what conversion loses and no small model shows would leave the rest a partial match.
-        unrun = self._list_equalizable(self._list_unrun_losses(), [*aside, *causes]) if causes else []
+        unrun = self._list_equalizable(self._list_unrun_losses([*aside, *causes]), [*aside, *causes]) if causes else []
         fields = [*aside, *causes, *unrun]
         found = self._with_effects(fields) if fields else self.found
         if found.verdict != "mismatch":
@@ -502,10 +502,14 @@ class _Explanation:
             named += self._list_unrun_losses()
         return self._list_equalizable(named, ())
 
-    def _list_unrun_losses(self) -> list[str]:
-        """Fields and keys that conversion loses and that no model was asked about."""
+    def _list_unrun_losses(self, equal: Sequence[str] = ()) -> list[str]:
+        """Fields and keys that conversion loses and that no model was asked about, once these fields are equal.
+
+        What is read from the key of a cause is equal with it: beside it, the cause would have no effect of its own.
+        """
         unrun = {entry.field for entry in self.found.not_compared if entry.differs}
-        return [name for name in self._lost.differing if not unrun.isdisjoint(self._words_of((name,)))]
+        lost = coverage.conversion_losses(*(self._pair_with(equal) or self.pair).configs)
+        return [name for name in lost.differing if not unrun.isdisjoint(self._words_of((name,)))]
 
     def _list_equalizable(self, names: Iterable[str], others: Sequence[str]) -> list[str]:
         """Those of these fields that can be made equal beside the others and one another."""
