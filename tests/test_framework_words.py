@@ -112,16 +112,14 @@ def is_word(text: str) -> bool:
 
 
 def words_of(path: Path) -> list[tuple[int, str]]:
-    tree = ast.parse(path.read_text("utf-8"))
-    said = {
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    }
+    nodes = list(ast.walk(ast.parse(path.read_text("utf-8"))))
+    said = {node.value for node in nodes if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)}
     words = [
         (node.lineno, node.value)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in said and is_word(node.value)
     ]
-    return words + [(node.lineno, ast.unparse(node)) for node in ast.walk(tree) if is_comparison_of_versions(node)]
+    return words + [(node.lineno, ast.unparse(node)) for node in nodes if is_comparison_of_versions(node)]
 
 
 def is_comparison_of_versions(node: ast.AST) -> bool:

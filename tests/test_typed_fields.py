@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from pydantic import ValidationError
 
 from accmap.mapper import compile_vocabulary
@@ -56,7 +56,7 @@ def test_a_misspelt_name_is_an_error_of_the_tables_maker(
         content = load_table(authored)
         if not any(change(row) for row in content["rows"]):
             continue
-        path.write_text(yaml.safe_dump(content, allow_unicode=True), encoding="utf-8")
+        path.write_text(json.dumps(content), encoding="utf-8")  # which is YAML, too
         with pytest.raises((ValidationError, ValueError), match=r"Input should be|no version of M"):
             compile_tables.compile_tables()
 

@@ -48,7 +48,38 @@ def _once(keyword: str) -> Callable[..., Iterator[ValidationError]]:
     return held
 
 
-_Validator: Any = extend(Draft202012Validator, {keyword: _once(keyword) for keyword in ("$ref", "allOf")})
+_PLAIN: dict[object, Callable[[object], bool]] = {
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "null": lambda value: value is None,
+}
+_REMARKS = frozenset(("title", "description", "default"))
+
+
+def _is_plain(schema: dict[str, Any], value: object) -> bool:
+    """True if a schema asks for nothing but a type, or one of some types, and the value has it."""
+    asked = schema.keys() - _REMARKS
+    if asked == {"type"}:
+        test = _PLAIN.get(schema["type"]) if isinstance(schema["type"], str) else None
+        return test is not None and test(value)
+    return asked == {"anyOf"} and any(_is_plain(one, value) for one in schema["anyOf"])
+
+
+def _properties(
+    validator: Any, properties: dict[str, Any], instance: object, _schema: dict[str, Any]
+) -> Iterator[ValidationError]:
+    """The check of an object's members: most are plain, and a validator of its own for each takes long."""
+    if isinstance(instance, dict):
+        for name, schema in properties.items():
+            if name in instance and not _is_plain(schema, instance[name]):
+                yield from validator.descend(instance[name], schema, path=name, schema_path=name)
+
+
+_Validator: Any = extend(
+    Draft202012Validator, {"properties": _properties, **{keyword: _once(keyword) for keyword in ("$ref", "allOf")}}
+)
 
 
 _WRITTEN = frozenset(("dump-compare", "logs", "verify"))

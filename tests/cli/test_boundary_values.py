@@ -18,11 +18,12 @@ import pytest
 import yaml
 
 from accmap import convert
+from accmap.schemas.compilers.tables import load_table
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = Path(__file__).resolve().parents[1] / "schemas"
-LAUNCHES: list[dict[str, Any]] = yaml.safe_load((SCHEMAS / "megatron/startup_cases.yaml").read_text("utf-8"))
-YAMLS: list[Any] = yaml.safe_load((SCHEMAS / "mindformers/boundary_cases.yaml").read_text("utf-8"))
+LAUNCHES: list[dict[str, Any]] = load_table((SCHEMAS / "megatron/startup_cases.yaml").read_text("utf-8"))
+YAMLS: list[Any] = load_table((SCHEMAS / "mindformers/boundary_cases.yaml").read_text("utf-8"))
 SOUND = (
     "--num-layers 4 --hidden-size 64 --num-attention-heads 4 --seq-length 128 --max-position-embeddings 128 "
     "--micro-batch-size 1 --global-batch-size 8 --train-iters 10 --lr 1e-4 --vocab-size 1000 "
@@ -52,7 +53,7 @@ def example(graph: str, version: str, number: int) -> str:
         text = (ROOT / "examples" / name / "mindformers.yaml").read_text("utf-8")
     else:
         text = convert(str(ROOT / "examples" / name / "megatron.sh"), version=version, dialect="dynamic").text
-    return json.dumps(yaml.safe_load(text))
+    return json.dumps(load_table(text))
 
 
 def yaml_of(graph: str, version: str, number: int, changes: dict[str, Any]) -> str:

@@ -17,6 +17,7 @@ import yaml
 
 from accmap import convert
 from accmap.mapper.preconditions import Refusal, refusals, stops
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.mindformers.compile_resolution import Row, read_rows
 from accmap.schemas.mindformers.dynamic import Dynamic
@@ -87,7 +88,7 @@ class Example(NamedTuple):
 
 
 def table_of(name: str) -> dict[str, list[Any]]:
-    return yaml.safe_load(Path(__file__).with_name(name).read_text("utf-8"))
+    return load_table(Path(__file__).with_name(name).read_text("utf-8"))
 
 
 LAUNCHES = table_of("refused_launches.yaml")
@@ -112,7 +113,7 @@ def base_of(graph: str, version: str, name: str) -> str:
         text = (ROOT / "examples" / name / "mindformers.yaml").read_text("utf-8")
     else:
         text = convert(str(ROOT / "examples" / name / "megatron.sh"), version=version, dialect="dynamic").text
-    return json.dumps(yaml.safe_load(text))
+    return json.dumps(load_table(text))
 
 
 def configuration_of(
@@ -158,7 +159,7 @@ def rows_by_number() -> dict[int, str]:
 
 
 def test_every_condition_has_an_example() -> None:
-    sections = yaml.safe_load((ROOT / "schemas/megatron/validation.yaml").read_text("utf-8"))
+    sections = load_table((ROOT / "schemas/megatron/validation.yaml").read_text("utf-8"))
     rows = {row["require"] for section in sections for row in section["rows"] if "require" in row}
     tables = {f"stops.yaml: {stop.name}" for stop in stops() if stop.side == "megatron"}
     assert rows | tables == LAUNCHES.keys() | (WITHOUT_EXAMPLE.keys() & rows)

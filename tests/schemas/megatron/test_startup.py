@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import yaml
 
 from accmap.mapper.preconditions import refusals, stops
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ROOT = Path(__file__).resolve().parents[3]
-CASES: list[dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("startup_cases.yaml").read_text("utf-8"))
+CASES: list[dict[str, Any]] = load_table(Path(__file__).with_name("startup_cases.yaml").read_text("utf-8"))
 EVERY = [(version, case) for case in CASES for version in case["versions"]]
 SOUND = {
     "--num-layers": "4", "--hidden-size": "64", "--num-attention-heads": "4", "--seq-length": "128",
@@ -65,8 +65,8 @@ def test_cases_are_the_real_codes(version: str, oracle_of: Callable[[str], Any])
 
 def test_every_judged_condition_names_a_row() -> None:
     """A row that is renamed or dropped leaves its conditions without a judge."""
-    table = yaml.safe_load((ROOT / "schemas/megatron/conditions.yaml").read_text("utf-8"))
-    sections = yaml.safe_load((ROOT / "schemas/megatron/validation.yaml").read_text("utf-8"))
+    table = load_table((ROOT / "schemas/megatron/conditions.yaml").read_text("utf-8"))
+    sections = load_table((ROOT / "schemas/megatron/validation.yaml").read_text("utf-8"))
     rows = {row["require"] for section in sections for row in section["rows"] if "require" in row}
     assert set(table["row"]) - rows == set()
     assert set(table["stop"]) - {stop.name for stop in stops()} == set()

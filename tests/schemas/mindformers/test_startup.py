@@ -20,6 +20,7 @@ import yaml
 from accmap import convert
 from accmap.cli.lean import main
 from accmap.mapper.preconditions import refusals, stops
+from accmap.schemas.compilers.tables import load_table
 from accmap.schemas.config import ReadOptions
 from accmap.schemas.reader import config_of
 from accmap.schemas.source import SourceText
@@ -27,11 +28,11 @@ from accmap.schemas.source import SourceText
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
 WHEELS = Path(os.environ.get("ACCMAP_MINDFORMERS", ROOT / ".frameworks" / "mindformers"))
-CASES: list[tuple[str, str, str, Any, bool]] = yaml.safe_load((HERE / "startup_cases.yaml").read_text("utf-8"))
-BOUNDARY: list[tuple[str, str, int, dict[str, Any], bool]] = yaml.safe_load(
+CASES: list[tuple[str, str, str, Any, bool]] = load_table((HERE / "startup_cases.yaml").read_text("utf-8"))
+BOUNDARY: list[tuple[str, str, int, dict[str, Any], bool]] = load_table(
     (HERE / "boundary_cases.yaml").read_text("utf-8")
 )
-VALUES: dict[str, dict[str, list[Any]]] = yaml.safe_load((HERE / "startup_values.yaml").read_text("utf-8"))
+VALUES: dict[str, dict[str, list[Any]]] = load_table((HERE / "startup_values.yaml").read_text("utf-8"))
 MOST = 8
 """Configurations that count of one condition."""
 REFUSED_TWICE = 2
@@ -58,9 +59,14 @@ def of_examples(graph: str, version: str) -> list[dict[str, Any]]:
     """Examples of the repository that start."""
     names = ("qwen3_moe", "deepseek_v3", "qwen3_dense")
     if graph == "static":
-        return [yaml.safe_load((ROOT / "examples" / name / "mindformers.yaml").read_text("utf-8")) for name in names]
+        return [load_table((ROOT / "examples" / name / "mindformers.yaml").read_text("utf-8")) for name in names]
     scripts = [str(ROOT / "examples" / name / "megatron.sh") for name in names]
-    return [yaml.safe_load(convert(script, version=version, dialect="dynamic").text) for script in scripts]
+    return [load_table(convert(script, version=version, dialect="dynamic").text) for script in scripts]
+
+
+@cache
+def sound(graph: str, version: str) -> list[dict[str, Any]]:
+    return of_examples(graph, version)
 
 
 def is_refused(path: Path, version: str) -> bool:
@@ -73,7 +79,7 @@ def is_refused(path: Path, version: str) -> bool:
 
 @pytest.mark.parametrize(("graph", "version", "path", "value", "starts"), CASES)
 def test_a_value(graph: str, version: str, path: str, value: Any, starts: bool, tmp_path: Path) -> None:
-    content = with_value(of_examples(graph, version)[0], path, value)
+    content = with_value(sound(graph, version)[0], path, value)
     assert content is not None
     if graph == "static":
         content["use_parallel"] = True
@@ -82,11 +88,6 @@ def test_a_value(graph: str, version: str, path: str, value: Any, starts: bool, 
     file = tmp_path / "run.yaml"
     file.write_text(yaml.safe_dump(content, sort_keys=False), "utf-8")
     assert is_refused(file, version) == (not starts)
-
-
-@cache
-def sound(graph: str, version: str) -> list[dict[str, Any]]:
-    return of_examples(graph, version)
 
 
 def at_the_bounds(graph: str, version: str, example: int, changes: dict[str, Any]) -> dict[str, Any]:
@@ -124,8 +125,8 @@ def test_boundary_values_are_the_real_codes(graph: str, version: str, tmp_path: 
 
 def test_every_judged_condition_names_a_section() -> None:
     """A section that is renamed leaves its conditions without a judge."""
-    table = yaml.safe_load((ROOT / "schemas/mindformers/conditions.yaml").read_text("utf-8"))
-    sections = yaml.safe_load((ROOT / "schemas/mindformers/resolution.yaml").read_text("utf-8"))
+    table = load_table((ROOT / "schemas/mindformers/conditions.yaml").read_text("utf-8"))
+    sections = load_table((ROOT / "schemas/mindformers/resolution.yaml").read_text("utf-8"))
     assert set(table["row"]) - {one.get("section") for one in sections} == set()
     assert set(table["stop"]) - {stop.name for stop in stops()} == set()
     digests = [digest for name in ("row", "stop") for listed in table[name].values() for digest in listed]
