@@ -648,7 +648,13 @@ class Expander(Variables):
 
     def arithmetic(self, part: Arithmetic) -> int:
         """The value of an expression; raises UndecidedError or ExpressionError."""
-        return self.evaluate(self.decide(self.double_text(Double(part.parts, part.place))), part.place)
+        text = self.double_text(Double(part.parts, part.place))
+        try:
+            expression = self.decide(text)
+        except UndecidedError:
+            self.forget_assigned(display(text), part.place)
+            raise
+        return self.evaluate(expression, part.place)
 
     def _tildes(self, part: Bare, place: Place, starts: Sequence[int], *, last: bool) -> Text:
         """A bare part with the tildes at `starts` expanded; a prefix ends at a slash or colon, or with the word."""

@@ -301,8 +301,33 @@ class Variables(Session):
         running = [Evaluator(read, write)]
         try:
             return running[0].value(expression)
+        except UndecidedError:
+            self.forget_assigned(expression, place)
+            raise
         finally:
             running.clear()  # it holds the two functions, and they hold it
+
+    def forget_assigned(self, expression: str, place: Place) -> None:
+        """The variables that an undecided arithmetic expression assigns become unknown."""
+        if "=" not in expression and "++" not in expression and "--" not in expression:
+            return
+        import re
+
+        for found in re.finditer(
+            r"(?:\+\+|--)\s*([A-Za-z_]\w*)"
+            r"|([A-Za-z_]\w*)(\[[^]]*\])?\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))",
+            expression,
+            re.ASCII,
+        ):
+            name = found[1] or found[2]
+            variable = self.variable(name)
+            if variable is not None and variable.readonly:
+                continue
+            if found[3] or any(sign in expression for sign in ("?", "&&", "||")):
+                self.forget(name, place)
+            else:
+                reason = self.undecided_reason or say.value_unknown()
+                self.assign(name, unknown_text(reason, place, atomic=True), None, place=place)
 
     def _numeric(self, name: str, index: str | None, evaluator: Evaluator, place: Place) -> Text:
         """Text of a variable or element for arithmetic."""
