@@ -127,16 +127,24 @@ class MegatronTraining:
             if parameter.grad is not None:
                 parameter.grad.mul_(factor)
 
+    def _weigh(self, *, per_token: bool) -> None:
+        """Average over tokens or micro batches; routers read the configuration once, when they are built."""
+        for holder in (self.model.config, *self.model.modules()):
+            if hasattr(holder, "calculate_per_token_loss"):
+                holder.calculate_per_token_loss = per_token
+
     def step(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> dict[str, float | None]:
         """One update over the batches; `passed` gives the loss of every token of one."""
         config = self.model.config
         self.optimizer.zero_grad()
         clear_noted_losses()
-        config.calculate_per_token_loss, config.finalize_model_grads_func = self._per_token, self._finish
+        self._weigh(per_token=self._per_token)
+        config.finalize_model_grads_func = self._finish
         try:
             loss = self._run_batches(batches, passed)
         finally:
-            config.calculate_per_token_loss, config.finalize_model_grads_func = False, None
+            self._weigh(per_token=False)
+            config.finalize_model_grads_func = None
         group = next(group for group in self.optimizer.param_groups if not group.get("is_decoupled_lr"))
         rate = float(group["lr"])
         unclipped = None if self.optimizer.config.clip_grad > 0 else float(self.optimizer.get_grad_norm())
