@@ -67,7 +67,7 @@ class Kind(NamedTuple):
     def message(self, values: Values, language: str = "en") -> str:
         """Sentence of this kind with the values filled in."""
         if language == "zh":
-            return _filled_in(self.zh, values)
+            return _chinese_text(self.zh, values)
         return self.en.format_map(values)
 
 
@@ -117,7 +117,7 @@ class Catalogue:
 
 def _words_maker(name: str, en: str, zh: str) -> Callable[..., Words]:
     def make_words(**values: object) -> Words:
-        return Words(en.format_map(values), _filled_in(zh, values))
+        return Words(en.format_map(values), _chinese_text(zh, values))
 
     make_words.__name__ = name
     return make_words
@@ -164,7 +164,7 @@ def in_chinese(value: str) -> str:
     return value.zh if isinstance(value, Words) else value
 
 
-def _filled_in(text: str, values: Values) -> str:
+def _chinese_text(text: str, values: Values) -> str:
     """Chinese text with its values; the space around a name or number goes where a Chinese word takes its place."""
     filled = text.format_map(
         {name: in_chinese(value) if isinstance(value, str) else value for name, value in values.items()}

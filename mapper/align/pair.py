@@ -37,13 +37,13 @@ from .ladder import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any
 
     from ...mappings.names_compiled import FieldName
     from ...schemas.config import Config, Value
     from ...schemas.diagnostic import Language
-    from ..recipe.values import Recipe, RecipeValue
+    from ..recipe.values import Recipe
     from ..translate.result import ReportRow
 
 SCRIPT = "example.sh"
@@ -151,31 +151,19 @@ def _make_pair(
         return translate_recipe(of, config, "mindformers", mindformers, dialect)
 
     ways = (to_yaml, to_script) if config.framework == "megatron" else (to_script, to_yaml)
-    last = len(alignment_table().steps) - 1
     source, given = with_paths(recipe_of(config))
     asking: tuple[ReportRow, ...] = ()
-    if settle and step is not None and step < last:
+    if settle and step is not None and step < _last_step():
         source, settling, asking = settle_open_fields(source, *ways)
         given += settling
     recipe, changes, alignment = _recipe_of_step(source, given, step, trial)
     if alignment is not None:
-        neutral, further = without_losses(recipe, *ways)
-        if alignment.number < last:
-            recipe, changes = neutral, _merge_changes(changes, further)
-        elif further:  # the last rung is the source's own run; the report says what only one side does
-            back = (*alignment.returned, *(change.field for change in further))
-            alignment = alignment._replace(returned=tuple(dict.fromkeys(back)))
+        recipe, changes, alignment = _leave_out_losses(recipe, changes, alignment, ways)
     there, here = ways
     along = read_back(here(recipe), config)
     described = along.written or config
     if changes and along.written is not None:
-        # A quantity that an open setting leaves open in the source is not what the written default makes of it.
-        computed: dict[FieldName, RecipeValue] = {
-            name: entry
-            for name, entry in computed_quantities(along.written).items()
-            if settle or _is_known(source, name)
-        }
-        recipe = recipe._replace(fields={**recipe.fields, **computed})
+        recipe = _add_computed_quantities(recipe, along.written, None if settle else source)
     across = read_back(there(recipe), described, along.rows)
     script, configuration = (along, across) if config.framework == "megatron" else (across, along)
     return Pair(
@@ -187,6 +175,35 @@ def _make_pair(
         config.file,
         _initial_weights(configuration) if initial_weights else None,
     )
+
+
+def _last_step() -> int:
+    """Number of the last rung, which is the source's own run."""
+    return len(alignment_table().steps) - 1
+
+
+def _leave_out_losses(
+    recipe: Recipe,
+    changes: tuple[Change, ...],
+    alignment: Alignment,
+    ways: tuple[Callable[[Recipe], Translation], Callable[[Recipe], Translation]],
+) -> tuple[Recipe, tuple[Change, ...], Alignment]:
+    """Recipe of a rung without what only one framework does; the last rung keeps it, and names it as returned."""
+    neutral, further = without_losses(recipe, *ways)
+    if alignment.number < _last_step():
+        return neutral, _merge_changes(changes, further), alignment
+    back = (*alignment.returned, *(change.field for change in further))
+    return recipe, changes, alignment._replace(returned=tuple(dict.fromkeys(back))) if further else alignment
+
+
+def _add_computed_quantities(recipe: Recipe, written: Config, source: Recipe | None) -> Recipe:
+    """Recipe with the quantities computed from a written file; with a source, only those that it leaves no doubt about.
+
+    A quantity that an open setting leaves open in the source is not what the written default makes of it.
+    """
+    found = computed_quantities(written).items()
+    known = {name: entry for name, entry in found if source is None or _is_known(source, name)}
+    return recipe._replace(fields={**recipe.fields, **known})
 
 
 def _is_known(recipe: Recipe, name: FieldName) -> bool:

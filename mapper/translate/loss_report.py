@@ -380,20 +380,20 @@ class FieldCase:
             return say.not_decided()
         return (say.is_a_placeholder if placeholder_in(name) else say.is_no_value)(name=name)
 
-    def _given(self) -> list[Setting]:
+    def _settings_read(self) -> list[Setting]:
         """The source's settings that the field is read from."""
         settings = self.sides.config.settings
         return [settings[key] for key in self.entry.keys if key in settings]
 
     def _reason_of_a_word(self) -> Words | None:
         """Why a word of one of the settings cannot be determined."""
-        words = {word for setting in self._given() if not setting.decided for word in setting.raw or ()}
+        words = {word for setting in self._settings_read() if not setting.decided for word in setting.raw or ()}
         found = next((one for one in self.sides.config.unresolved if one.text in words), None)
         return found and say.not_decided_because(reason=Words(found.why("en"), found.why("zh")))
 
     def _other_file(self) -> Words | None:
         """Text for a value that another configuration file may replace."""
-        may = any(setting.overridable for setting in self._given()) and not _only_by_a_word(self.sides.config)
+        may = any(setting.overridable for setting in self._settings_read()) and not _only_by_a_word(self.sides.config)
         return say.may_stand_elsewhere() if may else None
 
     def left_to_user_text(self) -> Words:

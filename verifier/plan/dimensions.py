@@ -230,13 +230,17 @@ def _share_of_groups(whole: Sizes, small: Sizes) -> int | None:
 def _experts_per_token(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> None:
     """Set experts per token: no more than the chosen groups have, and as many of a group as rank it in the files."""
     one, two = a.get(TOPK), b.get(TOPK)
-    sides = ((a, small_a), (b, small_b))
-    if not (small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)) or not one or not two:
-        few = 1 if min(one or 1, two or 1) == 1 else 2
-        limits = (few, few + 1) if (one or 0) < (two or 0) else (few + 1, few)
-        same = not one or not two or one == two
-        _set(TOPK, (one and min(one, 2), two and min(two, 2)) if same else limits, small_a, small_b)
-        return
+    if one and two and (small_a.get(GROUP_TOPK) or small_b.get(GROUP_TOPK)):
+        _set(TOPK, _experts_of_groups(one, two, ((a, small_a), (b, small_b))), small_a, small_b)
+    elif one and two and one != two:
+        few = 1 if min(one, two) == 1 else 2
+        _set(TOPK, (few, few + 1) if one < two else (few + 1, few), small_a, small_b)
+    else:
+        _set(TOPK, (one and min(one, 2), two and min(two, 2)), small_a, small_b)
+
+
+def _experts_of_groups(one: int, two: int, sides: tuple[tuple[Sizes, Sizes], ...]) -> tuple[int, int]:
+    """Experts per token of both sides where a side chooses groups first; their order stays that of the files."""
     rooms = [min(value, _eligible(small)) for value, (_whole, small) in zip((one, two), sides, strict=True)]
     pairs = [
         (x, y)
@@ -245,14 +249,14 @@ def _experts_per_token(a: Sizes, b: Sizes, small_a: Sizes, small_b: Sizes) -> No
         if (x < y, x > y) == (one < two, one > two)
     ]
 
-    def ranking(pair: tuple[int, int]) -> tuple[int, int, int]:
+    def order(pair: tuple[int, int]) -> tuple[int, int, int]:
         """More is better: sides whose groups are ranked as in the files, whole shares of a group, experts."""
         found = list(zip(pair, sides, strict=True))
         ranked = sum(_of_a_group(x, small) == _of_a_group(whole[TOPK], whole) for x, (whole, small) in found)
         even = sum(x % (small.get(GROUP_TOPK) or 1) == 0 for x, (_whole, small) in found)
         return ranked, even, sum(pair)
 
-    _set(TOPK, max(pairs, key=ranking, default=(1, 1)), small_a, small_b)
+    return max(pairs, key=order, default=(1, 1))
 
 
 def _of_a_group(topk: int, sizes: Sizes) -> int | None:
