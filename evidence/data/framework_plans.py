@@ -61,6 +61,7 @@ def mindformers_plan(config: Config) -> Plan:
     kind = config.settings.get(f"{base}.type")
     if kind is not None and kind.value == _ROWS_LOADER:
         return _record_plan(config, reader, base, dynamic=dynamic)
+    _undecide_growing_batch(config, reader)
     loader = _loader(reader, base)
     blend, own_files = _files(reader, own)
     global_batch = _global_batch(reader)
@@ -101,6 +102,16 @@ def mindformers_plan(config: Config) -> Plan:
         undecided=tuple(reader.undecided),
         problems=tuple(reader.problems),
     )
+
+
+def _undecide_growing_batch(config: Config, reader: Reader) -> None:
+    """Note that the first steps have smaller batches, if the version reads the key for it."""
+    entry = recipe_of(config).fields.get("batch.rampup")
+    if entry is None or (entry.decided and entry.value is None) or not entry.keys:
+        return
+    key = entry.keys[0]
+    setting = config.settings.get(key)
+    reader.undecide(key, say.other_rampup_batch_size(key=key if setting is None else setting.flag or key))
 
 
 def _global_batch(reader: Reader) -> int | None:
@@ -360,7 +371,7 @@ _OTHER_DATA = {
     "sft": say.other_sft,
     "fim_data": say.other_fim_data,
     "retro_project_dir": say.other_retro_project_dir,
-    "rampup_batch_size": say.other_rampup_batch_size,
+    "step_batch_size_schedule": say.other_step_batch_size_schedule,
     "phase_transition_iterations": say.other_phase_transition_iterations,
 }
 """Arguments whose samples are not those of a plain token stream, and why."""
@@ -377,6 +388,7 @@ def megatron_plan(config: Config) -> Plan:
     for key, said in _OTHER_DATA.items():
         if reader.value(key, needed=True):
             reader.undecide(key, said())
+    _undecide_growing_batch(config, reader)
     files = _megatron_files(reader)
     loader = reader.text("dataloader_type", "loader") or "single"
     if loader not in ("single", "cyclic"):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Run = Any
 WEIGHTED = '"1", data'
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @pytest.fixture
@@ -288,6 +289,37 @@ def test_what_cannot_be_decided_is_said(pair: Run, name: str) -> None:
     found = pair(a, b)
     assert (found["exit"], found["verdict"], found["agreement"]) == (1, "undecided", None)
     assert {problem for problem, _severity in found["codes"]} == {code}
+
+
+# core/num_microbatches_calculator.py:init_num_microbatches_calculator ignores --rampup-batch-size from 0.18 on.
+@pytest.mark.parametrize(
+    ("version", "flag", "verdict"),
+    [
+        ("0.17", "--rampup-batch-size 1 1 10", "undecided"),
+        ("0.18", "--rampup-batch-size 1 1 10", "good"),
+        ("0.19", "--rampup-batch-size 1 1 10", "good"),
+    ],
+)
+def test_a_ramp_counts_in_the_versions_that_read_it(pair: Run, version: str, flag: str, verdict: str) -> None:
+    found = pair(script("data", more=flag), yaml(WEIGHTED), "--megatron", version)
+    assert (found["verdict"], "EVD074" in dict(found["codes"])) == (verdict, verdict == "undecided")
+
+
+def test_a_schedule_of_batch_sizes_is_named(accmap: Run, data: int) -> None:
+    assert data
+    text = script("data", more="--step-batch-size-schedule 0:2").replace("--global-batch-size 4", "")
+    found = accmap("data", "check", "a.sh", "--megatron", "0.18", files={"a.sh": text}).out
+    assert "--step-batch-size-schedule changes" in found
+
+
+def test_the_ramp_of_the_dynamic_graph_is_named(accmap: Run) -> None:
+    text = (EXAMPLES / "qwen3_dense" / "mindformers_dynamic.yaml").read_text("utf-8")
+    ramped = text.replace("training:\n", "training:\n  rampup_batch_size: [1, 1, 100]\n").replace(
+        "global_batch_size: 1", "global_batch_size: 4"
+    )
+    assert ramped != text
+    found = accmap("data", "check", "a.yaml", files={"a.yaml": ramped}).out
+    assert "training.rampup_batch_size reduces" in found
 
 
 def test_data_that_the_framework_refuses_is_not_compared(pair: Run) -> None:
