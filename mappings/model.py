@@ -203,7 +203,7 @@ class FieldGate(_Strict):
 
     counts: list[Condition] = []
     """It changes numbers only if these hold in both runs."""
-    unless: dict[Literal["megatron", "mindformers"], list[Condition]] = {}
+    unless: dict[Literal["megatron", "mindformers", "huggingface"], list[Condition]] = {}
     """It changes none if these hold in every run; by framework."""
     either: list[Condition] = []
     """It changes numbers only if these hold in one of the runs."""

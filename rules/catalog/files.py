@@ -164,8 +164,11 @@ def network_differences(side: Side, other: Recipe) -> Iterator[Found]:
 
     Of a run that need not describe its network, only what both sides decide is compared.
     """
-    found = [row for row in differences(side.recipe, other) if _is_another_network(row, side, other)]
-    if other.framework != "huggingface":
+    rows = differences(side.recipe, other)
+    found = [row for row in rows if _is_another_network(row, side, other)]
+    if other.framework == "huggingface":
+        yield from _undecided_settings(rows, side, other)
+    else:
         found = [row for row in found if row.status == "different" and row.field not in _NUMBER_TYPES]
     if not found:
         return
@@ -176,6 +179,38 @@ def network_differences(side: Side, other: Recipe) -> Iterator[Found]:
     values = {"folder": other.file, "family": other.dialect, "differences": told}
     names: tuple[FieldName, ...] = tuple([row.field for row in found if row.field is not None])
     yield Found(on(side, first), values, fields=names, repair=_repair_of_network(names, side, other))
+
+
+_UNLIKE = ("activation.function", "position.rotary_interleaved")
+"""Fields of which a value that the recipe cannot hold is one that no run has."""
+
+
+def _undecided_settings(rows: Iterable[Difference], side: Side, other: Recipe) -> Iterator[Found]:
+    """Findings on the folder's settings whose values no field of the recipe can hold."""
+    found = [one for row in rows if row.status == "undecided" and (one := _open_setting(row)) is not None]
+    certain = [one for one in found if one[0] in _UNLIKE]
+    if certain:
+        yield _open_finding(certain, side, other)._replace(variant="unlike")
+    if len(certain) < len(found):
+        unknown = [one for one in found if one[0] not in _UNLIKE]
+        yield _open_finding(unknown, side, other)._replace(severity="warning", variant="undecided")
+
+
+def _open_finding(settings: Sequence[tuple[FieldName, str, str]], side: Side, other: Recipe) -> Found:
+    keys = dict.fromkeys([key for _, key, _ in settings])
+    values = {"folder": other.file, "family": other.dialect, "keys": ", ".join(keys)}
+    values["differences"] = ", ".join([f"{name} {value}" for name, _, value in settings])
+    return Found(on(side, settings[0][0]), values, fields=tuple([name for name, _, _ in settings]))
+
+
+def _open_setting(row: Difference) -> tuple[FieldName, str, str] | None:
+    """Field, key of the folder and value of the run, if the folder sets what no field holds; None otherwise."""
+    name, here, there = row.field, row.a, row.b
+    if name is None or here is None or there is None or row.impact != "numerics":
+        return None
+    if there.decided or there.origin != "explicit" or not here.decided or name.startswith((*_OF_THE_RUN, "computed.")):
+        return None
+    return name, there.key or "", display_value(here.value)
 
 
 def _repair_of_network(names: Sequence[FieldName], side: Side, other: Recipe) -> Repair | None:

@@ -319,6 +319,7 @@ YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024,
     [
         (EXPERTS, "mindformers 1.7", "moe_grouped_gemm: True", "moe.grouped_gemm"),
         (EXPERTS, "mindformers 1.9", "moe_grouped_gemm: True", "moe.grouped_gemm"),
+        (EXPERTS, "mindformers 2.1", "moe_grouped_gemm: True", "moe.grouped_gemm"),
         (LATENT, "mindformers 1.9", "mla_qkv_concat: False", "model.mla_layout"),
         (LATENT, "mindformers 2.1", "mla_qkv_concat: False", "model.mla_layout"),
         (LATENT, "megatron 0.12", "--no-rope-fusion", "fusion.rope"),
