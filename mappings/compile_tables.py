@@ -193,7 +193,7 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
         for pattern in entry.get("megatron", []):
             if entry.get("elsewhere"):
                 megatron.setdefault(pattern, number)
-            for dest in _matching(dests, pattern):
+            for dest in _match_arguments(dests, pattern):
                 megatron.setdefault(dest, number)
             if pattern in mapped:  # a row takes it up in some versions only
                 megatron.setdefault(pattern, number)
@@ -203,7 +203,7 @@ def _reasons(rows: list[Any]) -> tuple[Any, dict[str, int], dict[str, int]]:
     return tuple(reasons), megatron, dict(sorted(mindformers.items(), key=lambda entry: -len(entry[0])))
 
 
-def _matching(dests: Mapping[str, None], pattern: str) -> Iterable[str]:
+def _match_arguments(dests: Mapping[str, None], pattern: str) -> Iterable[str]:
     """The arguments that a pattern fits: most patterns are names."""
     if not any(sign in pattern for sign in "*?["):
         return (pattern,) if pattern in dests else ()
