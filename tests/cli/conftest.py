@@ -58,13 +58,21 @@ _PLAIN: dict[object, Callable[[object], bool]] = {
 _REMARKS = frozenset(("title", "description", "default"))
 
 
-def _is_plain(schema: dict[str, Any], value: object) -> bool:
-    """True if a schema asks for nothing but a type, or one of some types, and the value has it."""
-    asked = schema.keys() - _REMARKS
-    if asked == {"type"}:
-        test = _PLAIN.get(schema["type"]) if isinstance(schema["type"], str) else None
-        return test is not None and test(value)
-    return asked == {"anyOf"} and any(_is_plain(one, value) for one in schema["anyOf"])
+def _is_plain(schema: Any, value: object) -> bool:
+    """True if a schema asks for nothing but types, a least number or one of some words, and the value is so."""
+    if not isinstance(schema, dict):
+        return False
+    asked, kind = schema.keys() - _REMARKS, schema.get("type")
+    if asked == {"anyOf"}:
+        return any(_is_plain(one, value) for one in schema["anyOf"])
+    if asked in ({"enum"}, {"enum", "type"}):
+        return isinstance(value, str) and kind in (None, "string") and value in schema["enum"]
+    if asked == {"type", "items"}:
+        return kind == "array" and isinstance(value, list) and all(_is_plain(schema["items"], one) for one in value)
+    if asked in ({"type"}, {"type", "minimum"}):
+        test = _PLAIN.get(kind) if isinstance(kind, str) else None
+        return test is not None and test(value) and ("minimum" not in schema or value >= schema["minimum"])
+    return not asked
 
 
 def _properties(
@@ -129,6 +137,12 @@ def held_to_its_schema(words: list[str], out: str, folder: Path) -> None:
         path = folder / words[words.index("--report") + 1]
         if path.is_file():
             validator("convert").validate(json.loads(path.read_text("utf-8")))
+
+
+@pytest.fixture
+def validator_class() -> Any:
+    """The validator that every answer goes through."""
+    return _Validator
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import re
 import subprocess
 from pathlib import Path
 from shutil import copytree
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -110,6 +110,10 @@ def test_a_difference_is_told_in_three_parts(language: str, accmap) -> None:
             assert f"\n  {entry['advice']}\n" in f"{after}\n"
 
 
+UNPAGED: dict[tuple[str, ...], Any] = {}
+"""The answers without a pager, by their options: each is asked for once."""
+
+
 @pytest.mark.parametrize(
     ("variables", "options", "is_paged"),
     [
@@ -142,7 +146,8 @@ def test_a_text_longer_than_the_screen_goes_through_the_pager(
     words = ("lint", "planted/megatron.sh", "planted/mindformers.yaml")
     for name in ("PAGER", "ACCMAP_PAGER", "CI"):
         monkeypatch.delenv(name, raising=False)
-    plain = accmap(*words, *(one for one in options if one != "--no-pager"))
+    form = tuple(one for one in options if one != "--no-pager")
+    plain = UNPAGED[form] = UNPAGED.get(form) or accmap(*words, *form)
     monkeypatch.setenv("LINES", "24")
     for name, value in variables.items():
         monkeypatch.setenv(name, value.format(pager=pager))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -80,3 +81,24 @@ def test_the_names_are_listed_and_a_wrong_one_is_told(accmap) -> None:
     answer = accmap("schema", "nothing")
     assert answer.code == 2
     assert "recipe" in answer.err
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {}, {"type": "string", "title": "a"}, {"type": "integer", "minimum": 1}, {"type": "number", "minimum": 0},
+        {"type": ["string", "null"]}, {"enum": ["a", "1"]}, {"enum": ["a", 1, None]}, {"type": "null", "enum": ["a"]},
+        {"type": "array", "items": {"type": "string"}}, {"type": "array", "items": {}}, {"items": {"type": "null"}},
+        {"anyOf": [{"type": "null"}, {"type": "integer", "minimum": 1}, {"items": {"enum": ["a"]}, "type": "array"}]},
+        {"type": "string", "pattern": "^a"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}, False,
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_check_of_an_answer_is_that_of_its_schema(validator_class: Any, schema: object) -> None:
+    whole = {"type": "object", "properties": {"a": schema}}
+    for value in ("a", "b", "1", 0, 1, 1.0, 1.5, True, None, [], ["a"], [1], ["a", None], {}):
+        assert validator_class(whole).is_valid({"a": value}) == jsonschema.Draft202012Validator(whole).is_valid(
+            {"a": value}
+        ), value
+    assert validator_class(whole).is_valid({"b": None})
+    assert not validator_class(whole).is_valid([])
