@@ -84,6 +84,7 @@ LEFT: dict[str, tuple[dict[str, Any], str | None, tuple[Any, Any]]] = {
     ),
     "the warm-up": ({"megatron": {"lr-warmup-iters": 20}}, "schedule.warmup_steps", (20, 10)),
     "a step at which one run stops": ({"megatron": {"exit-interval": 40}}, "run.stop_step", (40, None)),
+    "a step at which the run ends anyway": ({"megatron": {"exit-interval": 100}}, None, (None, None)),
     "operators that are rewritten": (
         {"mindformers": {"context": {"enable_graph_kernel": True}}, "version": "1.8"},
         "environment.graph_kernel", (False, True),
