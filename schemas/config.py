@@ -119,6 +119,12 @@ class Launch(NamedTuple):
     counted_at: str = ""
     """Places at which the script sets `world_size`, such as `$WORKERS, run.sh:2`, separated by semicolons."""
 
+    def source_of(self, devices: object, file: str) -> str:
+        """Place at which the script sets this number of devices; empty if it starts another number."""
+        if devices is None or self.world_size != devices:
+            return ""
+        return self.counted_at or f"{self.span.file or file}:{self.span.line}"
+
     @property
     def argv(self) -> list[str]:
         """The words that the training program gets."""

@@ -415,8 +415,9 @@ def _mindformers_launch(
         options = options._replace(dialect="dynamic")
     text = _open_named_yaml(yaml_path, path, open_file)
     if options.world_size is None and launch.world_size is not None:
-        place = launch.counted_at or f"{source.name}:{launch.span.line}"
-        options = options._replace(world_size=launch.world_size, counted_at=place)
+        options = options._replace(
+            world_size=launch.world_size, counted_at=launch.source_of(launch.world_size, source.name)
+        )
     folders = folders_of(launch, path, cwd)
     config = mindformers_config(text, options, open_file, overrides=changes, folders=folders)
     overridden = {change.span for change in changes}

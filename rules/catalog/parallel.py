@@ -72,9 +72,8 @@ def _counted_at(side: Side, world: int) -> str:
     launch = side.config.launch
     if launch is None:
         return "--world-size"
-    if launch.world_size == world:
-        return launch.counted_at or f"{side.config.file}:{launch.span.line}"
-    return "WORLD_SIZE" if launch.env.get("WORLD_SIZE") == str(world) else "--world-size"
+    is_exported = launch.env.get("WORLD_SIZE") == str(world)
+    return launch.source_of(world, side.config.file) or ("WORLD_SIZE" if is_exported else "--world-size")
 
 
 def _devices_of_degrees(side: Side) -> int | None:

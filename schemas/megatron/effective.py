@@ -22,7 +22,7 @@ from .messages_compiled import say
 from .validation import unmet_rows, validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from ..config import Argument, Launch, ReadOptions
     from ..diagnostic import Diagnostic
@@ -511,9 +511,16 @@ def unmet_requirements(config: Config) -> Iterator[NotBuilt]:
         # what the training script does by itself is not the arguments' affair
         by_script = when.startswith("script_default")
         counts = NOTHING if by_script or not when else say.when_so(when=verbatim(when.split(" and script_default")[0]))
-        why = say.is_required(condition=condition, when=counts)
+        why = say.is_required(condition=condition, when=counts, but=_device_count(config, read))
         given = written is not None or config.launch is None or config.launch.not_given is None
         yield NotBuilt(written or missing, condition, why, given and not may_take_it(config))
+
+
+def _device_count(config: Config, read: Collection[str]) -> Words:
+    """Number of devices and its source, if a requirement reads it and the launch sets it."""
+    devices = config.value("world_size") if "world_size" in read else None
+    source = "" if config.launch is None else config.launch.source_of(devices, config.file)
+    return say.but_so_many(devices=devices, source=source) if source else NOTHING
 
 
 class Outside(NamedTuple):

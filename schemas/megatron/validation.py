@@ -343,10 +343,8 @@ class Run(GivenArguments, rows.Run):
 
     def _counted_at(self, name: str) -> str:
         """Place at which the launch sets the number of devices, for a message."""
-        launch = self.launch
-        if name != "world_size" or launch is None or launch.world_size != self[name] or not launch.counted_at:
-            return ""
-        return f" ({launch.counted_at})"
+        source = "" if name != "world_size" or self.launch is None else self.launch.source_of(self[name], self.file)
+        return f" ({source})" if source else ""
 
     def _settings_to_blame(self, row: Row) -> list[Setting]:
         """User's settings in a row, likeliest fault first."""

@@ -74,4 +74,5 @@ def test_a_megatron_run_names_the_variables(accmap: Callable[..., Any]) -> None:
     said = "4 ($GPUS, run.sh:1; $NODES, run.sh:2)"
     lint = accmap("lint", "run.sh", files={"run.sh": script})
     assert "4 devices ($GPUS, run.sh:1; $NODES, run.sh:2) are not divisible by 8" in lint.out
+    assert f"but world_size is {said}" in lint.out
     assert f"world_size = {said}" in accmap("convert", "run.sh").err
