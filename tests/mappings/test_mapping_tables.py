@@ -92,9 +92,13 @@ def _words(fact: ArgumentFact) -> list[str]:
 
 
 @pytest.mark.table(8)
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["one-target", "targets"])
 @pytest.mark.parametrize("identity", list(GUIDE))
-def test_guide_row_is_executed(identity: str) -> None:
-    """A script or a YAML that names the row's keys is translated, and every key is in the report."""
+def test_guide_row_is_executed(identity: str, whole: bool) -> None:
+    """A script or a YAML that names the row's keys is translated, and every key is in the report.
+
+    A key is translated to one of the targets, and in the part `tables` to all.
+    """
     rows = _rows_of(identity)
     assert rows, f"{identity} has no row"
     known = {version: catalog(version) for version in ("0.12", "0.16")}
@@ -105,7 +109,7 @@ def test_guide_row_is_executed(identity: str) -> None:
                 for name in key.split("|"):
                     version = next((one for one, facts in known.items() if name in facts.by_dest), None)
                     if version is not None:
-                        executed += _megatron_case(name, version)
+                        executed += _megatron_case(name, version, whole=whole)
         for side in row.static:
             for key in side.keys:
                 if key.startswith("model.model_config."):
@@ -113,8 +117,11 @@ def test_guide_row_is_executed(identity: str) -> None:
     assert executed or all(not side.keys for row in rows for side in row.megatron + row.static), identity
 
 
+TARGETS = (("1.6", "static"), ("1.9", "static"), ("2.1", "dynamic"))
+
+
 @cache  # rows that several lines of the guide speak of
-def _megatron_case(dest: str, version: str) -> int:
+def _megatron_case(dest: str, version: str, *, whole: bool) -> int:
     facts = catalog(version).by_dest
     words = [word for name, value in BASE.items() if name != dest for word in (facts[name].options[0], value)]
     words += [BASE[dest] if word is None else word for word in _words(facts[dest])]
@@ -122,7 +129,7 @@ def _megatron_case(dest: str, version: str) -> int:
     config = config_of(SourceText("run.sh", script), ReadOptions(megatron=version), path="run.sh")
     setting = config.settings[dest]
     assert setting.origin == "explicit" or setting.flag is not None
-    for target, dialect in (("1.6", "static"), ("1.9", "static"), ("2.1", "dynamic")):
+    for target, dialect in TARGETS if whole else [TARGETS[len(dest) % len(TARGETS)]]:
         translation = translate(config, "mindformers", target, dialect)
         named = {key for row in translation.rows for key in row.source}
         written = {key for key, setting in config.settings.items() if setting.origin == "explicit" or setting.flag}
