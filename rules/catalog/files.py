@@ -181,7 +181,7 @@ def network_differences(side: Side, other: Recipe) -> Iterator[Found]:
     yield Found(on(side, first), values, fields=names, repair=_repair_of_network(names, side, other))
 
 
-_UNLIKE = ("activation.function", "position.rotary_interleaved")
+_UNLIKE = ("activation.function", "model.bias_linear", "position.rotary_interleaved")
 """Fields of which a value that the recipe cannot hold is one that no run has."""
 
 
@@ -196,21 +196,21 @@ def _undecided_settings(rows: Iterable[Difference], side: Side, other: Recipe) -
         yield _open_finding(unknown, side, other)._replace(severity="warning", variant="undecided")
 
 
-def _open_finding(settings: Sequence[tuple[FieldName, str, str]], side: Side, other: Recipe) -> Found:
-    keys = dict.fromkeys([key for _, key, _ in settings])
+def _open_finding(settings: Sequence[tuple[FieldName, str]], side: Side, other: Recipe) -> Found:
+    keys = dict.fromkeys([key for name, _ in settings for key in other.fields[name].keys])
     values = {"folder": other.file, "family": other.dialect, "keys": ", ".join(keys)}
-    values["differences"] = ", ".join([f"{name} {value}" for name, _, value in settings])
-    return Found(on(side, settings[0][0]), values, fields=tuple([name for name, _, _ in settings]))
+    values["differences"] = ", ".join([f"{name} {value}" for name, value in settings])
+    return Found(on(side, settings[0][0]), values, fields=tuple([name for name, _ in settings]))
 
 
-def _open_setting(row: Difference) -> tuple[FieldName, str, str] | None:
-    """Field, key of the folder and value of the run, if the folder sets what no field holds; None otherwise."""
+def _open_setting(row: Difference) -> tuple[FieldName, str] | None:
+    """Field and value of the run, if the folder sets what no field holds; None otherwise."""
     name, here, there = row.field, row.a, row.b
     if name is None or here is None or there is None or row.impact != "numerics":
         return None
     if there.decided or there.origin != "explicit" or not here.decided or name.startswith((*_OF_THE_RUN, "computed.")):
         return None
-    return name, there.key or "", display_value(here.value)
+    return name, display_value(here.value)
 
 
 def _repair_of_network(names: Sequence[FieldName], side: Side, other: Recipe) -> Repair | None:
