@@ -170,9 +170,12 @@ sound = (*words.split(), "--micro-batch-size", "1", "--deterministic-mode")
 environment, defaults = {"NCCL_ALGO": "Ring", "OF_THE_LAUNCH": "1"}, {"tokenizer_type": "NullTokenizer"}
 found = parser.answer_launch(LaunchPlan(sound, 8, environment, defaults))
 refused = parser.answer_launch(LaunchPlan((*sound, "--num-layers"), 8, {}, {}))
+split = (*sound, "--tensor-model-parallel-size", "2", "--vocab-size", "1024")
+shell = [parser.answer_launch(LaunchPlan(split, 8, {"NCCL_ALGO": "Ring", **more}, defaults)) for more in (
+    {}, {"CUDA_DEVICE_MAX_CONNECTIONS": "8"})]
 left = [name for name, module in sys.modules.items() if type(module).__name__ == "_StandIn"]
 same = state() == before and not torch.are_deterministic_algorithms_enabled() and not left
-print(json.dumps([same, found.get("values", found), refused]))
+print(json.dumps([same, found.get("values", found), refused, shell]))
 """
 
 
@@ -183,8 +186,11 @@ def test_asking_leaves_nothing_behind() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(WHEEL), *(path for path in sys.path if path)])}
     done = subprocess.run([sys.executable, "-c", _ASKED], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    same, values, refused = json.loads(done.stdout.splitlines()[-1])
+    same, values, refused, (unset, other) = json.loads(done.stdout.splitlines()[-1])
     assert same
+    # The file leaves the variable to the shell, or sets a value that Megatron-LM refuses beside tensor parallelism.
+    assert unset["values"]["tensor_model_parallel_size"] == 2, unset
+    assert "CUDA_DEVICE_MAX_CONNECTIONS" in other["refused"]
     told = ("num_layers", "world_size", "params_dtype", "tokenizer_type")
     assert [values[name] for name in told] == [4, 8, "bfloat16", "NullTokenizer"]
     assert "SystemExit" in refused["refused"]

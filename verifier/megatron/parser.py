@@ -57,6 +57,10 @@ _KERNELS = {
 """Kernels whose presence the configuration asks for."""
 
 
+_OF_THE_SHELL = "CUDA_DEVICE_MAX_CONNECTIONS"
+"""Tensor parallelism needs it to be 1 on GPUs before Blackwell (`arguments.py:validate_args`)."""
+
+
 def is_available() -> bool:
     """True if Megatron-LM's argument parser is installed; looks for its file without importing the package."""
     package = importlib.util.find_spec("megatron")
@@ -82,11 +86,21 @@ def answer_launch(plan: LaunchPlan) -> dict[str, Any]:
     `absent`: a file or a package that the launch needs and that is not here.
     """
     try:
-        return {"values": values_of(parse_launch(import_arguments(), plan))}
+        return {"values": values_of(_parse_in_some_shell(import_arguments(), plan))}
     except (OSError, ImportError) as error:
         return {"absent": describe_error(error)}
     except (Exception, SystemExit) as error:  # noqa: BLE001 - Megatron-LM also exits
         return {"refused": describe_error(error)}
+
+
+def _parse_in_some_shell(arguments: types.ModuleType, plan: LaunchPlan) -> argparse.Namespace:
+    """The namespace of a launch; a variable that validation asks for and the file leaves out may be the shell's."""
+    try:
+        return parse_launch(arguments, plan)
+    except AssertionError as error:
+        if _OF_THE_SHELL in plan.environment or _OF_THE_SHELL not in str(error):
+            raise
+        return parse_launch(arguments, plan._replace(environment={**plan.environment, _OF_THE_SHELL: "1"}))
 
 
 def parse_launch(arguments: types.ModuleType, plan: LaunchPlan) -> argparse.Namespace:
