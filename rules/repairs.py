@@ -132,7 +132,7 @@ def fix_of(repair: Repair, subject: Subject) -> Fix | None:
         made = None if side is None else _edits_of(change, side)
         if not made:
             return None
-        edits += made
+        edits += [one for one in made if one not in edits]  # one key may hold several fields
     sources = {side.source.name: side.source for side in subject.sides}
     return described_fix(repair.applicability, edits, sources) if edits else None
 

@@ -52,6 +52,13 @@ def test_the_same_model_is_equal_and_another_differs(accmap: Callable[..., Any],
     assert not any(name.startswith(("optimizer.", "batch.", "schedule.")) for name in different if name)
 
 
+def test_a_key_that_holds_two_fields_is_edited_once(accmap: Callable[..., Any], tmp_path: Path) -> None:
+    other = folder(tmp_path / "m", num_key_value_heads=8)
+    shown = accmap("lint", str(RUNS[1]), f"{other}/config.json").out
+    assert "num_key_value_heads: 8" in shown
+    assert "num_key_value_heads: 88" not in shown
+
+
 @pytest.mark.parametrize(
     ("version", "keys", "base"),
     [
