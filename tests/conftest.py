@@ -42,7 +42,7 @@ settings.register_profile("chance", deadline=None)
 settings.load_profile("chance" if os.environ.get("ACCMAP_SEED") else "same")
 if not os.environ.get("ACCMAP_SEED"):
     # Hypothesis parses every local module that is loaded, and draws constants of their code. Which modules are loaded
-    # depends on the tests before: without them the examples are the same, and each worker saves 8 s.
+    # depends on the tests before: without them the examples are the same, and each worker saves up to 8 s.
     providers._get_local_constants = lambda: providers._local_constants
 
 _journal = pytest.StashKey[Journal]()
