@@ -93,17 +93,29 @@ def without_gate(subject: Subject) -> Iterator[Found]:
 def never_read(subject: Subject) -> Iterator[Found]:
     """A model key that is accepted and then never read."""
     side = subject.mindformers
-    if side is None or side.config.dialect != "static":
+    if side is None or side.config.dialect not in ("static", "dynamic"):
         return
-    version = side.config.framework_version
+    version, is_dynamic = side.config.framework_version, side.config.dialect == "dynamic"
+    section = "model" if is_dynamic else "model.model_config"
+    unread = _unread_in_dynamic(version) if is_dynamic else _unread_in_static(version)
+    for name, alike in unread.items():
+        given = side.explicit(f"{section}.{name}")
+        if given is not None and given.acceptance == "accepted" and given.value not in alike:
+            yield Found(at_key(side, given.key), {"key": name, "value": display_value(given.value), "version": version})
+
+
+def _unread_in_dynamic(version: str) -> dict[str, tuple[object, ...]]:
+    """Model keys that the dynamic graph never reads, with the values that say nothing."""
+    return {name: (False, None) for name, since in KEYS["never_read_dynamic"].items() if within(version, since, None)}
+
+
+def _unread_in_static(version: str) -> dict[str, tuple[object, ...]]:
+    """Model keys that the static graph never reads, with the values that say what it does."""
     unread: dict[str, tuple[object, ...]] = {
         name: () for name, since in KEYS["never_read"].items() if within(version, since, None)
     }
-    unread |= {name: alike for name, (since, alike) in KEYS["read_since"].items() if not within(version, since, None)}
-    for name, alike in unread.items():
-        given = side.explicit(f"model.model_config.{name}")
-        if given is not None and given.acceptance == "accepted" and given.value not in alike:
-            yield Found(at_key(side, given.key), {"key": name, "value": display_value(given.value), "version": version})
+    later = KEYS["read_since"].items()
+    return unread | {name: alike for name, (since, alike) in later if not within(version, since, None)}
 
 
 def decided_by_class(subject: Subject) -> Iterator[Found]:
