@@ -104,6 +104,10 @@ def loss_scales(plan: ScalePlan, device: str = "cpu") -> list[float]:
     return found
 
 
+_ROUTERS = "Router"
+"""The end of the name of each class that keeps how a loss is averaged (`core/transformer/moe/router.py`)."""
+
+
 class MegatronTraining:
     """One rank's training of a model, with its optimizer and scheduler."""
 
@@ -129,9 +133,10 @@ class MegatronTraining:
 
     def _weigh(self, *, per_token: bool) -> None:
         """Average over tokens or micro batches; routers read the configuration once, when they are built."""
-        for holder in (self.model.config, *self.model.modules()):
-            if hasattr(holder, "calculate_per_token_loss"):
-                holder.calculate_per_token_loss = per_token
+        self.model.config.calculate_per_token_loss = per_token
+        for module in self.model.modules():
+            if type(module).__name__.endswith(_ROUTERS):
+                module.calculate_per_token_loss = per_token
 
     def step(self, batches: Sequence[Tokens], passed: Callable[[Tokens], Any]) -> dict[str, float | None]:
         """One update over the batches; `passed` gives the loss of every token of one."""
