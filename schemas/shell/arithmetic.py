@@ -67,11 +67,13 @@ class Evaluator:
         self.read = read
         self.write = write
         self.depth = 0
+        self.too_deep = False
 
     def value(self, expression: str) -> int:
         """The value of an expression; an empty one is 0."""
         self.depth += 1
         if self.depth > DEEPEST:
+            self.too_deep = True
             raise ExpressionError(say.refers_to_itself())
         tokens = self._tokens(expression)
         if not tokens:
@@ -261,7 +263,9 @@ class _Run:
             if target is None:
                 self.at = start
                 return self.unary()
-            return self._step(target, operator, before=True)
+            found = self._step(target, operator, before=True)
+            self._evaluate_next_name()
+            return found
         return self.postfix()
 
     def _step(self, target: tuple[str, str | None], operator: str, *, before: bool) -> int:
@@ -280,18 +284,30 @@ class _Run:
             found = self.comma()
             if not self.take(")"):
                 raise ExpressionError(say.syntax_error())
+            self._evaluate_next_name()
             return found
         target = self._target()
         if target is None:
             if token[:1] not in _DECIMAL:
                 raise ExpressionError(say.operand_expected())
             self.at += 1
-            return _number(token)
-        if self.peek() in ("++", "--"):
+            found = _number(token)
+        elif self.peek() in ("++", "--"):
             operator = self.tokens[self.at]
             self.at += 1
-            return self._step(target, operator, before=False)
-        return self.owner.variable(*target) if self.live else 0
+            found = self._step(target, operator, before=False)
+        else:
+            found = self.owner.variable(*target) if self.live else 0
+        self._evaluate_next_name()
+        return found
+
+    def _evaluate_next_name(self) -> None:
+        """Evaluate a variable behind an operand: bash evaluates each name as it reads it, before the syntax error."""
+        behind = self.at
+        target = self._target() if self.live else None
+        if target is not None and self.peek() != "=":
+            self.owner.variable(*target)
+        self.at = behind
 
     def _operate(self, operator: str, left: int, right: int) -> int:
         """Result of a binary operator in 64-bit arithmetic."""

@@ -151,8 +151,21 @@ def _printf(shell: Shell, fields: list[Field], place: Place) -> int | None:
         return 0
     if not _is_identifier(name):
         return 2
+    if any(_has_nul(word.text()) for word in words):  # a variable ends before it
+        text = unknown_text(say.formatted_undecided(), place)
     _assign_target(shell, name, text, place)
     return 0
+
+
+def _has_nul(text: Text) -> bool:
+    """True if an escape in the text writes the character of number zero."""
+    string = display(text)
+    if "\\" not in string:
+        return False
+    import re
+
+    escapes = re.finditer(r"\\([0-7]{1,4}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8})", string)
+    return any(not character(found[1]) for found in escapes)
 
 
 def _assign_target(shell: Shell, target: str, value: Text, place: Place) -> None:

@@ -8,9 +8,11 @@ from .scanner import is_digits, is_whole_number
 from .session import ExpressionError, UndecidedError
 from .state import Variable
 from .syntax import Binary, Logic
-from .text import plain, string_of
+from .text import display, plain, string_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .expansion import Expander, Field
     from .syntax import Condition
     from .text import Place, Text
@@ -53,19 +55,33 @@ def _extended_binary(shell: Expander, condition: Binary) -> bool | None:
             if string is None:
                 return None if not _differs(left, parts) else operator == "!="
             return pattern.matches(parts, string, extended=True) == (operator != "!=")
-        right = string_of(shell.text(condition.right))
+        right_text = shell.text(condition.right)
+        if operator in _COMPARE:
+            sides = ((left, condition.left.place), (right_text, condition.right.place))
+            return _compare_numbers(operator, *_numbers(shell, sides))
+        right = string_of(right_text)
         if string is None or right is None:
             return None
         if operator in ("<", ">"):
             return string < right if operator == "<" else string > right
-        if operator in _COMPARE:
-            place = condition.left.place
-            return _compare_numbers(operator, shell.evaluate(string, place), shell.evaluate(right, place))
     except ExpressionError:
         return False
     except (UndecidedError, pattern.TooHardError):
         pass
     return None
+
+
+def _numbers(shell: Expander, sides: Sequence[tuple[Text, Place]]) -> tuple[int, int]:
+    """Values of both sides of a comparison; if one is undecided, so are the variables that the rest assigns."""
+    values: list[int] = []
+    try:
+        for text, place in sides:
+            values.append(shell.evaluate(shell.decide(text), place))
+    except UndecidedError:
+        for text, place in sides[len(values) :]:
+            shell.forget_assigned(display(text), place)
+        raise
+    return values[0], values[1]
 
 
 def _differs(left: Text, parts: list[tuple[str, bool]]) -> bool | None:

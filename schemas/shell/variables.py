@@ -291,6 +291,7 @@ class Variables(Session):
             if index is not None:
                 variable = self.variable(name)
                 key = index if variable is not None and variable.keyed else running[0].value(index)
+            assigned.append(name)
             try:
                 self.assign(name, plain(str(value), place), key, place=place)
             except BadSubscript:
@@ -298,11 +299,18 @@ class Variables(Session):
 
         from .arithmetic import Evaluator
 
+        assigned: list[str] = []
+
         running = [Evaluator(read, write)]
         try:
             return running[0].value(expression)
         except UndecidedError:
             self.forget_assigned(expression, place)
+            raise
+        except ExpressionError:
+            if running[0].too_deep:  # bash ends such a recursion, too, but at another depth
+                for name in assigned:
+                    self.forget(name, place)
             raise
         finally:
             running.clear()  # it holds the two functions, and they hold it
