@@ -84,7 +84,7 @@ def _request_of(args: VerifyRecordArgs) -> RecordRequest | None:
 
     files = read_sides([args.files[0], *([args.pair] if args.pair else [])], args)
     own, options = files[0].config, Options(**chosen_options_of(args), store=frameworks_folder())
-    _require_runnable(own, args)
+    _require_runnable([one.config for one in files], args)
     digest = weights_digest(args.weights) if args.weights else ""
     weights = os.path.abspath(args.weights) if args.weights else ""
     if not all(_is_buildable(one.config, args.lang) for one in files):
@@ -100,15 +100,17 @@ def _request_of(args: VerifyRecordArgs) -> RecordRequest | None:
     )
 
 
-def _require_runnable(config: Config, args: VerifyRecordArgs) -> None:
-    """UsageError for a device or a graph that the file does not run on."""
+def _require_runnable(configs: Sequence[Config], args: VerifyRecordArgs) -> None:
+    """UsageError for a device or a graph that the first file, beside its partner, does not run on."""
+    config = configs[0]
     if _FRAMEWORKS_OF.get(args.device, config.framework) != config.framework:
         raise UsageError(
             say.record_device_of_the_other(device=args.device, file=config.file, framework=config.framework)
         )
-    if args.graph and config.dialect != "static":
+    # The partner of a compiled graph is recorded with --graph, too: it then leaves out the same stages.
+    if args.graph and all(one.dialect != "static" for one in configs):
         raise UsageError(say.verify_graph_needs_a_static_one())
-    if args.graph and args.device != "cpu":
+    if args.graph and config.dialect == "static" and args.device != "cpu":
         raise UsageError(say.record_graph_needs_a_cpu())
 
 

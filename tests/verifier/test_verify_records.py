@@ -44,6 +44,7 @@ CASES = [
     pytest.param("deepseek_v3", "mindformers.yaml", [], ("", ""), id="latent, static", marks=pytest.mark.slow),
     pytest.param("qwen3_dense", DYNAMIC, NEW, ("", ""), id="dense, dynamic", marks=[pytest.mark.slow, needs_newest]),
     pytest.param("qwen3_moe", DYNAMIC, NEW, ("", ""), id="experts, dynamic", marks=[pytest.mark.slow, needs_newest]),
+    pytest.param("deepseek_v3", DYNAMIC, NEW, ("", ""), id="latent, dynamic", marks=[pytest.mark.slow, needs_newest]),
 ]
 
 
@@ -90,6 +91,42 @@ def test_two_records_give_the_direct_answer(
     b = record(config, script, tmp_path / "b.npz", options)
     assert answer(capsys, "verify", "join", a, b) == direct
     assert answer(capsys, "verify", "join", b, a) == direct
+
+
+@pytest.mark.slow
+@needs_newest
+def test_records_of_both_graphs_give_the_direct_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    static, new = str(ROOT / "examples" / "qwen3_moe" / "mindformers.yaml"), str(tmp_path / "new.yaml")
+    assert main(["convert", static, "--to", "mindformers", "--mindformers", "2.1", "-o", new]) == 0
+    direct = answer(capsys, "verify", static, new, "--b-version", "2.1", "--b-source", str(NEWEST))
+    assert direct["verdict"] == "match"
+    a = record(static, new, tmp_path / "a.npz", ["--b-version", "2.1"])
+    b = record(new, static, tmp_path / "b.npz", ["--a-version", "2.1", "--mindformers-source", str(NEWEST)])
+    assert answer(capsys, "verify", "join", a, b) == direct
+
+
+@pytest.mark.slow
+def test_a_compiled_graph_is_joined_with_a_script(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    script, config = written("qwen3_dense", "mindformers.yaml", tmp_path)
+    direct = answer(capsys, "verify", script, config, "--graph")
+    assert direct["verdict"] == "match"
+    a = record(script, config, tmp_path / "a.npz", ["--graph"])
+    b = record(config, script, tmp_path / "b.npz", ["--graph"])
+    assert answer(capsys, "verify", "join", a, b) == direct
+
+
+@pytest.mark.slow
+def test_records_of_two_scripts_give_the_direct_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, _ = written("qwen3_dense", "mindformers.yaml", tmp_path)
+    second = tmp_path / "second.sh"
+    text = Path(first).read_text("utf-8")
+    assert "--norm-epsilon 1.0e-6" in text
+    second.write_text(text.replace("--norm-epsilon 1.0e-6", "--norm-epsilon 1.0e-3"), "utf-8")
+    direct = answer(capsys, "verify", first, str(second))
+    assert direct["verdict"] == "mismatch"
+    a = record(first, str(second), tmp_path / "a.npz")
+    b = record(str(second), first, tmp_path / "b.npz")
+    assert answer(capsys, "verify", "join", a, b) == direct
 
 
 @pytest.fixture(scope="module")
