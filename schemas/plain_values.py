@@ -66,6 +66,11 @@ INTEGER_BITS = 64
 """What the integers of the frameworks hold."""
 
 
+def is_whole_number(value: float) -> bool:
+    """True for a number without a fraction that an integer of the frameworks holds."""
+    return value.is_integer() and int(value).bit_length() < INTEGER_BITS
+
+
 _DIGITS = 12
 """Fractions that agree to nine digits are the same everywhere; what a product leaves behind stands further on."""
 

@@ -18,7 +18,7 @@ from ...mappings.keys_compiled import (
 from ...mappings.tables import field_named
 from ...schemas.fast_records import TYPE_CHECKING, cast
 from ...schemas.huggingface.model_config import class_of
-from ...schemas.plain_values import is_mapping, is_on
+from ...schemas.plain_values import is_mapping, is_on, is_whole_number
 from ...schemas.rows import TOO_ODD, UndecidedError
 from ..computed.results import (
     Ends,
@@ -90,7 +90,7 @@ def _as_field(field: FieldName, entry: RecipeValue) -> RecipeValue:
         return entry
     kind = vocabulary()[field].type
     if kind == "int" and isinstance(entry.value, float):
-        is_count = entry.value.is_integer()
+        is_count = is_whole_number(entry.value)
         return entry._replace(value=int(entry.value) if is_count else None, decided=is_count)
     if kind == "bool":
         return entry._replace(value=is_on(entry.value))

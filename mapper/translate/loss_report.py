@@ -10,7 +10,7 @@ from ...mappings.tables import Side, field_named
 from ...schemas.fast_records import TYPE_CHECKING, NamedTuple
 from ...schemas.megatron.forks import catalog, fork_of
 from ...schemas.message import Words
-from ...schemas.plain_values import plain
+from ...schemas.plain_values import is_whole_number, plain
 from ...schemas.versions import TITLES
 from ..gates import FrameworkSide, caveat_of
 from ..lenses import LENSES
@@ -431,7 +431,7 @@ class FieldCase:
         value = self.entry.value
         facts = (self.sides.known.get(name) for name in self._target_keys())
         chooses = any(fact is not None and fact.choices is not None for fact in facts)
-        broken = isinstance(value, float) and not value.is_integer() and not chooses
+        broken = isinstance(value, float) and not is_whole_number(value) and not chooses
         return (say.whole_numbers_only if broken else say.value_not_known)(**self.sides.words, value=shown_value(value))
 
     def misfit_text(self) -> Words:

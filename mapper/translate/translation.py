@@ -16,7 +16,7 @@ from ...schemas.megatron.catalog import DEFAULT_VERSION
 from ...schemas.megatron.forks import OWN, catalog, dialect_asked, normalise_version
 from ...schemas.message import NOTHING, Words
 from ...schemas.mindformers.versions import DEFAULT_STATIC, WRITTEN, minor_version, target_of
-from ...schemas.plain_values import is_number
+from ...schemas.plain_values import is_number, is_whole_number
 from ...schemas.versions import nearest_version
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import applies, meaningful
@@ -481,7 +481,7 @@ class _Translator:
         if fact is None or value is None or isinstance(value, (Omitted, list, tuple)):
             return False
         if fact.choices is None:
-            return fact.type == "int" and isinstance(value, float) and not value.is_integer()
+            return fact.type == "int" and isinstance(value, float) and not is_whole_number(value)
         return value not in fact.choices
 
     def _write_model_type(self, choice: Choice) -> None:

@@ -44,6 +44,7 @@ CASES = [
     pytest.param("deepseek_v3", "mindformers.yaml", [], ("", ""), id="latent, static", marks=pytest.mark.slow),
     pytest.param("qwen3_dense", DYNAMIC, NEW, ("", ""), id="dense, dynamic", marks=[pytest.mark.slow, needs_newest]),
     pytest.param("qwen3_moe", DYNAMIC, NEW, ("", ""), id="experts, dynamic", marks=[pytest.mark.slow, needs_newest]),
+    # The balancing losses of the two frameworks differ: the experts' losses, but not the output layer.
     pytest.param("deepseek_v3", DYNAMIC, NEW, ("", ""), id="latent, dynamic", marks=[pytest.mark.slow, needs_newest]),
 ]
 
@@ -86,7 +87,9 @@ def test_two_records_give_the_direct_answer(
 ) -> None:
     script, config = written(name, document, tmp_path, change)
     direct = answer(capsys, "verify", script, config, *options)
-    assert direct["verdict"] == ("mismatch" if change[0] else "match")
+    differs = change[0] or (name, document) == ("deepseek_v3", DYNAMIC)
+    assert direct["verdict"] == ("mismatch" if differs else "match")
+    assert all(row["agrees"] for row in direct["activations"] if row["name"] == "output_layer") or change[0]
     a = record(script, config, tmp_path / "a.npz", options)
     b = record(config, script, tmp_path / "b.npz", options)
     assert answer(capsys, "verify", "join", a, b) == direct
@@ -96,7 +99,8 @@ def test_two_records_give_the_direct_answer(
 @pytest.mark.slow
 @needs_newest
 def test_records_of_both_graphs_give_the_direct_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    static, new = str(ROOT / "examples" / "qwen3_moe" / "mindformers.yaml"), str(tmp_path / "new.yaml")
+    _, static = written("qwen3_moe", "mindformers.yaml", tmp_path)
+    new = str(tmp_path / "new.yaml")
     assert main(["convert", static, "--to", "mindformers", "--mindformers", "2.1", "-o", new]) == 0
     direct = answer(capsys, "verify", static, new, "--b-version", "2.1", "--b-source", str(NEWEST))
     assert direct["verdict"] == "match"

@@ -439,8 +439,7 @@ class MegatronModel:
             for name, one in self.model.named_modules()
             if self._device == "cpu" or type(one).__name__ != "IdentityOp"
         )
-        found = record_modules(modules, _recording_hook, lambda: self.backward(batch))
-        return _name_output_passes(found, self.model.config.mtp_num_layers or 0)
+        return record_modules(modules, _recording_hook, lambda: self.backward(batch))
 
 
 class DroppingModel(MegatronModel):
@@ -469,20 +468,6 @@ def _canonical_name(name: str) -> str:
         if ".shared_experts." not in name and ".experts." not in name:
             name = name.replace(theirs, ours)
     return name
-
-
-def _name_output_passes(arrays: dict[str, Array], further: int) -> dict[str, Array]:
-    """Rename the output layer's passes for multi-token prediction, which run first, to `mtp.output_layer`."""
-    found: dict[str, Array] = {}
-    for key, array in arrays.items():
-        kind, _, rest = key.partition("/")
-        if rest.startswith("output_layer/"):
-            _, turn, *place = rest.split("/")
-            later = int(turn) - further
-            name = f"mtp.output_layer/{turn}" if later < 0 else f"output_layer/{later}"
-            key = "/".join((kind, name, *place))
-        found[key] = array
-    return found
 
 
 def _recording_hook(recorder: Any, here: str) -> Any:

@@ -6,6 +6,7 @@ Megatron-Core's names and in its layout.
 
 from __future__ import annotations
 
+import re
 import tempfile
 import time
 from itertools import pairwise
@@ -409,4 +410,19 @@ def record_modules(
         for one in hooks:
             one.remove()
     recorder.keep("loss", losses)
-    return recorder.arrays
+    return _name_output_passes(recorder.arrays)
+
+
+def _name_output_passes(arrays: dict[str, Array]) -> dict[str, Array]:
+    """Rename the output layer's passes for multi-token prediction, which run first, to `mtp.output_layer`."""
+    further = sum(1 for key in arrays if re.fullmatch(r"output/output_layer/\d+/0", key)) - 1
+    found: dict[str, Array] = {}
+    for key, array in arrays.items():
+        kind, _, rest = key.partition("/")
+        if rest.startswith("output_layer/"):
+            _, turn, *place = rest.split("/")
+            later = int(turn) - further
+            name = f"mtp.output_layer/{turn}" if later < 0 else f"output_layer/{later}"
+            key = "/".join((kind, name, *place))
+        found[key] = array
+    return found

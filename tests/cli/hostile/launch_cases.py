@@ -254,6 +254,9 @@ def yamls() -> list[Case]:
         "digits": GOOD_YAML.replace("seed: 1", "seed: " + "9" * 100_000),
         "underscores": GOOD_YAML.replace("seed: 1", "seed: 1" + "_" * 100_000 + "1"),
         "a large float": GOOD_YAML.replace("1.e-4", "1.e+999999999"),
+        "a count that no integer holds": GOOD_YAML
+        + "train_dataset:\n  data_loader:\n    type: BlendedMegatronDatasetDataLoader\n    config:\n"
+        "      num_dataset_builder_threads: 1.0e+290\n",
         "not a number": GOOD_YAML.replace("1.e-4", ".nan").replace("1.e-5", "-.inf"),
         "a large step": GOOD_YAML.replace("total_steps: 1000", "total_steps: 1" + "0" * 30),
         "negative steps": GOOD_YAML.replace("total_steps: 1000", "total_steps: -1"),
