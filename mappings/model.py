@@ -160,6 +160,8 @@ class Side(SideKeys):
     """Lens `balancing`: the kind that `of_ranks` is if there is one rank."""
     arguments: Words = None
     """Lens `mindformers_schedule`: the arguments of the classes, in the order of `keys`."""
+    replaced: Words = None
+    """Keys whose value the framework replaces, so that no file of the same framework hands them over."""
     classes: dict[str, dict[str, Any]] | SkipJsonSchema[None] = None
     """Lens `mindformers_schedule`: by class, the style and how it falls."""
 

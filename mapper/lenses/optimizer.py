@@ -121,6 +121,7 @@ class _Class(NamedTuple):
     power: Value
     cycles: Value
     falling_share: Value
+    falls_from_share: Value
 
 
 def _float_or_none(value: Value) -> float | None:
@@ -392,7 +393,9 @@ def _class_warmup(at: _Class, last: int | None, *, has_one: bool) -> int | float
 
 def _falls_from(rate: _Rate, at: _Class, _warm: int | float | None, _run: int | None) -> _Rate:
     """From a step on to the end."""
-    first, last = integer(at.falls_from), integer(rate.last)
+    first, last, share = integer(at.falls_from), integer(rate.last), _float_or_none(at.falls_from_share)
+    if first is None and share is not None and last is not None:
+        first = _steps_of(share, last)
     return rate._replace(tail=None if first is None or last is None else last - first)
 
 
@@ -598,7 +601,7 @@ LENSES = {
     "mindformers_schedule": Lens(
         _mindformers_get,
         _mindformers_put,
-        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6), (0,), (11,), (12,), (4,)),
+        ((0,), (1,), (2, 10), (3, 4), (5,), (6,), (7, 9, 6, 14), (0,), (11,), (12,), (4,)),
         _mindformers_without,
     ),
     "betas": Lens(_betas_get, _betas_put),

@@ -21,7 +21,7 @@ from ...schemas.versions import nearest_version
 from ..families import ALL_LAYERS, Choice, choose
 from ..gates import applies, meaningful
 from ..lenses import LENSES
-from ..lenses.lens import Omitted, Scope
+from ..lenses.lens import OMIT, Omitted, Scope, items
 from ..recipe.reading import recipe_of
 from ..recipe.values import RecipeValue
 from ..recipe.vocabulary import vocabulary
@@ -203,6 +203,7 @@ class _Translator:
         self.effective_keys: frozenset[str] | None = None
         self.rows: list[ReportRow] = []
         self.unread: list[FieldCase] = []
+        self.carried: dict[str, str] = {}
 
     def translate(self) -> Translation:
         """Translation of all rows, with rows for leftovers and placeholders."""
@@ -365,6 +366,10 @@ class _Translator:
         lens, scope = LENSES[target.lens], self._scope(target)
         put = lens.put(values, scope)
         names = self._key_names(row, target)
+        own = self._own_arguments(row, target)
+        if own is not None and tuple(lens.get(_as_read(own, names), scope)) == values:
+            is_faithful = tuple(lens.get(_as_read(put, names), scope)) == values
+            put = own if self._carry_others(row, target) or _says_less(put, own) or not is_faithful else put
         refused = [name for place, name in enumerate(names) if name is not None and self._refuses(name, put, place)]
         put = _nearest_choices(put, refused, names, target)
         written = {} if _is_left_open(entries) else self._written_keys(row, entries, names, put)
@@ -379,6 +384,31 @@ class _Translator:
             if case.is_missing and not refused and case.back is not None and is_same(case.back, case.wanted):
                 case.is_missing = False  # the argument that is gone is not the one that says this
             self._report(case)
+
+    def _own_arguments(self, row: Row, target: Side) -> Written | None:
+        """The arguments that the source gives a class, if the row is a class that both sides have."""
+        source = self.sides.source_of(row)
+        if source is None or source.options.get("arguments") != target.options.get("arguments"):
+            return None
+        left = items(target.options.get("replaced")) or ()
+        settings = (self.config.settings.get(key) for key in source.keys)
+        values = (
+            OMIT if one is None or one.origin != "explicit" or not one.decided or name in left else one.value
+            for one, name in zip(settings, target.keys, strict=True)
+        )
+        return tuple(values) if "arguments" in target.options else None
+
+    def _carry_others(self, row: Row, target: Side) -> bool:
+        """Write the arguments of a class that no field has; true if there are any."""
+        source = self.sides.source_of(row)
+        assert source is not None
+        old, new = (side.keys[0].rpartition(".")[0] + "." for side in (source, target))
+        for entry in self.recipe.unmapped:
+            name = entry.key.removeprefix(old)
+            if entry.decided and name != entry.key and "." not in name:
+                self.carried[entry.key] = new + name
+                self.settings[new + name] = TargetSetting(new + name, entry.value, row.fields, True, (entry.key,))
+        return bool(self.carried)
 
     def _is_missing(self, target: Side, field: FieldName, keys: tuple[str, ...], refused: bool) -> bool:
         """True if the version has no argument for a field, or one that does not take the value."""
@@ -517,6 +547,9 @@ class _Translator:
         """Written keys that no row took up: named with the reason, or as what other settings contain already."""
         written = {setting.key.rpartition(".")[2]: setting for setting in self.settings.values()}
         for entry in self.recipe.unmapped:
+            if (key := self.carried.get(entry.key)) is not None:
+                yield ReportRow(None, (entry.key,), (key,), entry.value, "exact", entry.impact, True, "", "")
+                continue
             held = written.get(entry.key.rpartition(".")[2]) if entry.impact == "none" and entry.decided else None
             if held is not None and is_same(held.value, entry.value):
                 words = say.contained_in_others()
@@ -614,6 +647,11 @@ def _as_read(put: Written, names: tuple[str | None, ...]) -> tuple[Value, ...]:
     return tuple(
         None if isinstance(value, Omitted) or name is None else value for value, name in zip(put, names, strict=False)
     )
+
+
+def _says_less(put: Written, own: Written) -> bool:
+    """True if the source gives an argument that would not be written."""
+    return any(new is OMIT and old is not OMIT for new, old in zip(put, own, strict=True))
 
 
 def _can_say(fact: ArgumentFact, value: Value) -> bool:

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 import accmap
 
@@ -304,6 +305,30 @@ def test_recomputed_layers_of_each_chunk_have_names(accmap, old: Path) -> None:
     answer = accmap("upgrade", "old.yaml")
     assert answer.code == 2
     assert "recompute_config.recompute must have one row per model chunk (1)" in answer.err
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        "{type: CosineWithWarmUpLR, learning_rate: 1.e-4, lr_end: 1.e-5, warmup_steps: 4, decay_steps: 20}",
+        "{type: CosineWithWarmUpLR, learning_rate: 1.e-4, lr_end: 1.e-5, warmup_steps: 4, decay_ratio: 0.0}",
+        "{type: CosineWithWarmUpLR, learning_rate: 1.e-4, lr_end: 1.e-5, warmup_ratio: 0.1}",
+        "{type: CosineWithRestartsAndWarmUpLR, learning_rate: 1.e-4, lr_end: 1.e-5, warmup_steps: 4, num_cycles: 2}",
+        "{type: PolynomialWithWarmUpLR, learning_rate: 1.e-4, lr_end: 1.e-5, warmup_steps: 4, decay_steps: 20}",
+        "{type: WarmUpStableDecayLR, learning_rate: 1.e-4, lr_end: 1.e-5, warmup_steps: 4, decay_start_ratio: 0.5}",
+        (
+            "{type: ConstantWithCoolDownLR, learning_rate: 1.e-4, lr_end1: 1.e-5, warmup_steps: 4, keep_steps: 8,"
+            " decay_steps: 10, final_steps: 5, lr_end2: 1.e-6}"
+        ),
+    ],
+)
+def test_a_schedule_keeps_its_class_and_its_arguments(accmap, old: Path, section: str) -> None:
+    text = re.sub(r"lr_schedule:\n(  .*\n)+", f"lr_schedule: {section}\n", old.read_text("utf-8"))
+    old.write_text(text, encoding="utf-8")
+    assert accmap("upgrade", "old.yaml", "-o", "new.yaml").code == 0
+    new = yaml.safe_load((old.parent / "new.yaml").read_text("utf-8"))["lr_scheduler"]
+    assert new == yaml.safe_load(section)
+    assert accmap("lr", "old.yaml", "new.yaml").code == 0
 
 
 def test_an_optimizer_that_the_dynamic_graph_lacks_is_a_loss(accmap, old: Path) -> None:
