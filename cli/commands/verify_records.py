@@ -187,9 +187,8 @@ def _tell_record(description: Mapping[str, Any], args: VerifyRecordArgs) -> None
     if description["noise"] is not None:
         print_line(f"{word('noise')}: {description['noise']:.1e}")
     partner = args.pair or args.files[0]
-    print_line(
-        f"{word('next')}: accmap verify join {visible(args.output or '')} {word('record_of')} {visible(partner)}"
-    )
+    join = f"accmap verify join {visible(args.output or '')} OTHER.npz"
+    print_line(f"{word('next')}: {join}  ({word('record_of')} {visible(partner)})")
 
 
 def run_join(args: VerifyJoinArgs) -> int:
