@@ -130,7 +130,7 @@ def _is_tree(home: str, path: str) -> bool:
 
 def plan_text(plan: Plan, texts: Mapping[str, str]) -> str:
     """`plan.json`, with the checksum of every file as it is written."""
-    sums = {name: _sum(text.encode()) for name, text in sorted(texts.items()) if name != SETTINGS}
+    sums = {name: _sum(_bytes_of(text)) for name, text in sorted(texts.items()) if name != SETTINGS}
     return json.dumps({**plan.to_json(), "written": sums}, ensure_ascii=False, indent=1) + "\n"
 
 
@@ -158,7 +158,7 @@ def can_overwrite(texts: Mapping[str, str], directory: str, before: Mapping[str,
         path = os.path.join(directory, name)
         if os.path.lexists(path):
             now = _sum(_read_existing(path))
-            if now not in (before.get(name), _sum(text.encode())):
+            if now not in (before.get(name), _sum(_bytes_of(text))):
                 return False
     return True
 
@@ -189,6 +189,11 @@ def _open(text: str) -> str:
 def _sum(data: bytes) -> str:
     """Digest of a file's content."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _bytes_of(text: str) -> bytes:
+    """A text's bytes for its digest; the border refuses to write one that is not UTF-8."""
+    return text.encode("utf-8", "surrogatepass")
 
 
 _OTHER = {

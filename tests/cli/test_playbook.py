@@ -160,6 +160,7 @@ def test_the_file_system_does_not_decide_the_order_of_a_plan(tmp_path: Path, mon
         (("-", "-d", "x"), "standard input"),
         (("gone.sh", "-d", "x"), "gone.sh"),
         (("pair/megatron.sh", "-d", "no/such/parent/x"), "not a directory"),
+        (("pair/megatron.sh", "pair/mindformers.yaml", "-d", "x\udcff", "--force"), "not UTF-8"),
     ],
 )
 def test_wrong_use(accmap, book: Path, words: tuple[str, ...], said: str) -> None:
