@@ -54,7 +54,7 @@ REFUSED = [
     ("a.json", '{"results": {"a": ', "JSON"),
     ("a.json", '"word"', "EVD09"),
     ("a.yaml", "a: [1", "EVD09"),
-    ("a.csv", "task,score\na\n", "line 2 has 1 of 2 columns"),
+    ("a.csv", "task,score\na\n", "line 2 should have 2 columns, not 1"),
     ("a.csv", "task,first,second\nmmlu,0.8,0.7\n", "first, second"),
     ("a.txt", "just words here\n", "EVD09"),
     ("a.txt", "", "SYN908"),
@@ -105,7 +105,7 @@ def test_what_cannot_be_compared(accmap: Any, words: tuple[str, ...], said: str)
     ("text", "said"),
     [
         ('{"mmlu": 0.8, ', "JSON 不完整，第 1 行"),
-        ("mmlu 0.8\nhello", "第 2 行不是"),
+        ("mmlu 0.8\nhello", "第 2 行的格式不是"),
         ("task,score\nmmlu\n", "第 2 行有 1 列，应为 2 列"),
         ("task,a,b\nmmlu,1,2\n", "有多个数值列（a, b）"),
     ],

@@ -35,9 +35,9 @@ def test_a_refusal_by_an_assumed_version_says_how_to_name_another(
     (tmp_path / "a.yaml").write_text(text, encoding="utf-8")
     refused = accmap("upgrade", "a.yaml", "-o", "b.yaml")
     assert refused.code == 2
-    assert "name it: `accmap lint a.yaml --mindformers VERSION`" in refused.err
+    assert "set it: `accmap lint a.yaml --mindformers VERSION`" in refused.err
     assert accmap("lint", "a.yaml", "--mindformers", "1.9").code == 1
-    assert "name it" not in accmap("upgrade", "a.yaml", "-o", "b.yaml", "--from-version", "1.9").err
+    assert "If you use another version" not in accmap("upgrade", "a.yaml", "-o", "b.yaml", "--from-version", "1.9").err
 
 
 def test_a_key_written_twice_is_said(accmap: Callable[..., Any], tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def test_a_mistyped_command_is_answered_with_the_nearest(accmap) -> None:
         ("empty.sh", b"", "empty"),
         ("blank.yaml", b" \n\n", "empty"),
         ("nul.sh", b"#!/bin/bash\n\0\0", "Byte 12 is a NUL character"),
-        ("latin.yaml", "model:\n  x: caf\xe9\n".encode("latin-1"), "Byte 15 (0xe9) is not UTF-8"),
-        ("bom.yaml", b"\xef\xbb\xbfa: \xff", "Byte 6 (0xff) is not UTF-8"),
+        ("latin.yaml", "model:\n  x: caf\xe9\n".encode("latin-1"), "Byte 15 (0xe9) is not valid UTF-8"),
+        ("bom.yaml", b"\xef\xbb\xbfa: \xff", "Byte 6 (0xff) is not valid UTF-8"),
     ],
 )
 def test_a_file_that_is_no_text(accmap, name: str, content: bytes, said: str) -> None:

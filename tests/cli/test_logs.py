@@ -432,7 +432,7 @@ def test_reasons_are_told_in_chinese(accmap: Callable[..., Any]) -> None:
     files = {**FILES, "cut.log": GOOD.replace("lm loss: ", "lm loss: x", 1), "zero.log": b"\0\n"}
     assert "部分取值不是数" in "".join(accmap("logs", "a.log", "cut.log", "--lang", "zh", files=files).out.split())
     assert (
-        "该文件是第一个"
+        "该文件排在最前面"
         in accmap("logs", "run", "--lang", "zh", files={"run/worker_0.log": GOOD, "run/worker_1.log": GOOD}).out
     )
     assert "UTF-16" in accmap("logs", "zero.log", "--lang", "zh").err

@@ -56,7 +56,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
             "precision.rotary_dtype",
             ("0.12", "1.9"),
             "dropped",
-            "proved by rounding differences in the dtypes of the files, on each side that has this field",
+            "proved on each side that has this field, by the rounding differences of the dtypes in the files",
             "2026-11-20",
         ),
         ("norm.epsilon", ("0.12", "1.9"), "dropped", None, None),

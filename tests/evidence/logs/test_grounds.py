@@ -66,7 +66,7 @@ class TestLength:
     def test_a_shorter_run_is_judged_where_that_is_asked_for(self) -> None:
         found = judged(megatron_run(falling(50)), static_run(falling(50)), steps=50)
         assert found.verdict.answer == "match"
-        assert "(--steps); the guide's experiment uses 1,000" in criterion(found, "length").said
+        assert "(--steps); the experiment in the accuracy guide uses 1,000" in criterion(found, "length").said
 
 
 class TestWeights:
@@ -362,7 +362,7 @@ class TestGaps:
     def test_lines_in_the_middle(self) -> None:
         lines = static_run(falling(1000)).splitlines(keepends=True)
         found = self.unseen(megatron_run(falling(1000)), "".join(lines[:420] + lines[520:]))
-        assert found == ("partial", ["100 steps: the common lines do not contain these steps; the first is 420 → 521"])
+        assert found == ("partial", ["100 steps: no common line covers these steps; the first gap is 420 → 521"])
 
     @pytest.mark.parametrize("first", [0, 1])
     @pytest.mark.parametrize("write", [megatron_run, static_run])
@@ -371,7 +371,7 @@ class TestGaps:
         lines = write(losses).splitlines(keepends=True)[first::2]
         answer, unseen = self.unseen(megatron_run(losses), "".join(lines))
         assert answer == "partial"
-        assert "199 steps: the common lines do not contain these steps; the first is" in " ".join(unseen)
+        assert "199 steps: no common line covers these steps; the first gap is" in " ".join(unseen)
 
     def test_the_list_of_arguments_tells_the_interval(self) -> None:
         losses = uneven(200)
@@ -397,7 +397,7 @@ class TestGaps:
     def test_a_column_of_one_log_is_no_repetition(self) -> None:
         text = megatron_run(falling(1000))
         found = self.unseen(text, re.sub(r" loss scale: [^|]*\|", "", text), "repeat")
-        assert found == ("partial", ["loss_scale: only one log prints this value, in 1,000 common lines"])
+        assert found == ("partial", ["loss_scale: only one log prints this value (1,000 common lines)"])
 
     def test_lines_that_later_ones_replaced(self) -> None:
         losses = falling(200)

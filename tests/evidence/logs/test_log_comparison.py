@@ -62,7 +62,7 @@ class TestAlignment:
         assert max(abs(a - b) for a, b in zip(found.aligned.loss.a, found.aligned.loss.b, strict=True)) < 1e-5
         assert found.aligned.only_a == 2
         assert found.verdict.answer == "partial"
-        assert "2 steps: the common lines do not contain these steps; the first is 7 → 10" in found.verdict.said
+        assert "2 steps: no common line covers these steps; the first gap is 7 → 10" in found.verdict.said
 
     @given(st.sets(st.integers(1, 60), min_size=25), st.sets(st.integers(1, 60), min_size=25), st.randoms())
     @settings(max_examples=40)
@@ -517,7 +517,7 @@ class TestBenchmarkBand:
     def test_equal_runs_give_no_band(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(self.drawn(1), "r2")]
         found = compare(twins[0], run(self.drawn(3), "b"), twins=twins, grounds=Grounds(1))
-        assert "define no noise band" in criterion(found, "band").said
+        assert "do not define a noise band" in criterion(found, "band").said
         assert found.verdict.answer != "match"
         assert compare(twins[0], run(self.drawn(1), "b"), twins=twins, grounds=Grounds(1)).verdict.answer == "match"
 
@@ -545,7 +545,7 @@ class TestBenchmarkBand:
             run(self.drawn(1), "a.log"), run(self.drawn(3), "b.log"), twins=twins, grounds=Grounds(1)
         ).verdict
         assert found.answer == "partial"
-        assert "loss: the benchmark runs define no noise band at 100 steps" in found.said
+        assert "loss: at 100 steps, the two benchmark runs do not define a noise band" in found.said
 
     def test_nan_in_a_benchmark_run_is_never_good(self) -> None:
         twins = [run(self.drawn(1), "r1"), run(static_run([math.nan] * 600), "r2")]

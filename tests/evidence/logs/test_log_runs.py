@@ -110,7 +110,7 @@ def test_skipped_iterations_have_no_loss_and_nan_ones_have_nan(tmp_path: Path) -
 def test_a_log_whose_losses_are_all_nan_says_so(tmp_path: Path) -> None:
     run = read(tmp_path / "a.log", "".join(megatron_line(step, None) for step in range(1, 9)))
     assert codes(run) == ["EVD017"]
-    assert "every loss was NaN" in said(run)
+    assert "every mean loss was NaN" in said(run)
     assert all(map(math.isnan, run.column(LOSS)))
 
 
@@ -163,7 +163,7 @@ class TestDirectories:
         assert run.files[-1].endswith("worker_1.log")
         alone = read_run(str(tmp_path / "worker_0.log"))
         assert "EVD017" in codes(alone)
-        assert "last stage" in said(alone)
+        assert "last pipeline stage" in said(alone)
 
     def test_rotated_parts_of_a_rank_are_one_log(self, tmp_path: Path) -> None:
         folder = tmp_path / "log" / "rank_0"
